@@ -67,7 +67,11 @@ class Procedure:
     test: str
     shards: int | None
     permutations: int
-    colour: str
+
+    @property
+    def colour(self) -> str:
+        """Return the colour of its test."""
+        return TESTS[self.test].colour
 
     def plan(self, records: int) -> StorePlan:
         """Return the store that it reads."""
@@ -79,9 +83,9 @@ class Procedure:
 
 
 PROCEDURES = (
-    Procedure("the paper's, 50 × 250", "sharded_t", 50, 250, MODEL_COLOURS[0]),
-    Procedure("sharded exact, 50 × 25", "sharded_exact", 50, 25, MODEL_COLOURS[1]),
-    Procedure("successor (default)", "successor", None, 0, MODEL_COLOURS[2]),
+    Procedure("the paper's, 50 × 250", "sharded_t", 50, 250),
+    Procedure("sharded exact, 50 × 25", "sharded_exact", 50, 25),
+    Procedure("successor (default)", "successor", None, 0),
 )
 
 
@@ -196,17 +200,12 @@ def draw_seconds(axes: Axes, runs: pd.DataFrame) -> None:
     pace = (runs["processor_seconds"] / runs["read"]).median()
     ends = np.array([runs["read"].min(), runs["read"].max()])
     axes.plot(ends, pace * ends, color="black", linewidth=1, label="one pace for all")
-    styles = {
-        "successor": (MODEL_COLOURS[2], "o"),
-        "sharded_exact": (MODEL_COLOURS[1], "s"),
-    }
     for test, own in runs.groupby("test"):
-        colour, marker = styles[test]
         axes.plot(
             own["read"],
             own["processor_seconds"],
-            marker,
-            color=colour,
+            TESTS[test].marker,
+            color=TESTS[test].colour,
             markersize=4,
             label=TESTS[test].label,
         )
@@ -220,7 +219,7 @@ def draw_speeds(axes: Axes, speeds: pd.DataFrame) -> None:
     weights = np.geomspace(5e6, 7e10, 50)
     devices = {"AMD EPYC, 2 threads": "2 CPU cores", "1 x NVIDIA H100 80GB HBM3": "one H100"}
     ours = speeds[(speeds["engine"] == "contamination") & (speeds["dtype"] == "bfloat16")]
-    colours = dict(zip(devices, MODEL_COLOURS[3:5], strict=True))
+    colours = dict(zip(devices, MODEL_COLOURS[:2], strict=True))
     for device, own in ours.groupby("device"):
         share = own["fraction_of_matmul_peak"].median()
         rate = share * 1e9 * own["matmul_peak_gflops"].median()

@@ -3,6 +3,7 @@
 Sphinx asks no network. Notebooks are those of the last run, or the sources where none has run.
 """
 
+import json
 import re
 import shutil
 from importlib.metadata import version as installed
@@ -81,11 +82,27 @@ def _copy_notebooks(app: Sphinx) -> None:
     pages.mkdir()
     for source in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb")):
         executed = Path(app.srcdir, app.config.executed_notebooks, source.name)
-        text = (executed if executed.is_file() else source).read_text(encoding="utf-8")
+        text = source.read_text(encoding="utf-8")
+        if executed.is_file():
+            text = executed.read_text(encoding="utf-8")
+        else:
+            text = _without_outputs(text)
         text = text.replace("](../docs/", "](../").replace(
             "](seminar.ipynb", "](../seminar-guide.md"
         )
         (pages / source.name).write_text(text, encoding="utf-8")
+
+
+def _without_outputs(text: str) -> str:
+    """Return a notebook whose first cell says, below its heading, why it shows no figures."""
+    notebook = json.loads(text)
+    first = notebook["cells"][0]
+    note = (
+        "\n\n*Without outputs: run `make reproduce` before `make docs`, or read the figures in the "
+        "report.*"
+    )
+    first["source"] = ["".join(first["source"]).rstrip() + note]
+    return json.dumps(notebook)
 
 
 # On the site, a Markdown file outside of docs/ is no page but a file to download.
@@ -135,7 +152,7 @@ def _typeset(*arguments: Any) -> None:
 
 
 def _shorten(*arguments: Any) -> tuple[str, str | None] | None:
-    """Write the names of type aliases in the place of what they stand for."""
+    """Write the names of type aliases in place of what they stand for."""
     signature, returned = (
         text and ARRAY.sub(r"NDArray[\1]", text).replace(ARRAY_LIKE, "ArrayLike")
         for text in arguments[-2:]

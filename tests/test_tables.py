@@ -145,3 +145,11 @@ def test_a_name_is_neither_a_column_nor_a_tag_nor_a_program() -> None:
         r"| `#panic()`\{ =typst}",
         "| {x}",
     ]
+
+
+def test_whole_numbers_have_a_comma_at_each_thousand() -> None:
+    rows = pd.DataFrame({"set": ["a", "b"], "records": [1533, 75], "p": [0.5, 0.25]})
+    keys = {"set": "Set", "records": "Records"}
+    laid_out = lay_out(rows, keys, lambda row: {"p": format_p(row["p"])})
+    assert laid_out["Records"].tolist() == ["1,533", "75"]
+    assert "| a | 1,533 | 0.50 |" in to_markdown(rows)

@@ -90,7 +90,7 @@ def lay_out(
     lines: dict[tuple[str, ...], dict[str, str]] = {}
     headings = dict.fromkeys(index.values())
     for row in rows.to_dict("records"):
-        keys = tuple(MISSING if pd.isna(row[name]) else str(row[name]) for name in index)
+        keys = tuple(_key(row[name]) for name in index)
         line = lines.setdefault(keys, {})
         for heading, text in cells(row).items():
             headings.setdefault(heading)
@@ -108,12 +108,20 @@ def lay_out(
     return filled
 
 
+def _key(value: Any) -> str:
+    """Return the cell of a key: a number of records as 1,533, "—" for nothing."""
+    if pd.isna(value):
+        return MISSING
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
 def to_markdown(table: pd.DataFrame, headers: Mapping[str, str] | None = None) -> str:
     """Write a table as a pipe table of Markdown.
 
     `headers` maps the columns to be shown to their headings; None shows all under their
     own names. Columns of text stand left, those of numbers and of text that starts with
-    a digit, bold or not, right. Numbers get a true minus sign, the floats of a column
+    a digit, bold or not, right. Numbers get a true minus sign, whole ones a comma at
+    each thousand, and the floats of a column equally many decimals.
     equally many decimals.
     """
     headers = headers or {column: column for column in table}
@@ -163,6 +171,8 @@ def _as_text(column: pd.Series) -> pd.Series:
     if pd.api.types.is_float_dtype(column) and not text.str.contains("e").any():
         digits = text.str.partition(".")[2].str.len().max()
         text = column.map(lambda number: MISSING if pd.isna(number) else f"{number:.{digits}f}")
+    if pd.api.types.is_integer_dtype(column):
+        text = column.map(_key)
     return text.str.replace(r"^(\*\*)?-(?=\d)", r"\1−", regex=True)
 
 

@@ -196,7 +196,7 @@ def test_a_verdict_says_which_control_model_stood_beside_it(evidence, named):
 
 @pytest.mark.parametrize(
     ("control", "named", "weak"),
-    [(2.9, "less well", True), (1.42, "about as well", False), (1.1, "better", False)],
+    [(2.9, "learnt less", True), (1.42, "about as well", False), (1.1, "better", False)],
 )
 def test_the_silence_of_a_control_that_predicts_less_well_is_called_weak(control, named, weak):
     """It stays a verdict: a model that has read the texts predicts them better as well."""
@@ -204,8 +204,8 @@ def test_the_silence_of_a_control_that_predicts_less_well_is_called_weak(control
     verdict = decide([Evidence("t", 1e-9, controls=SILENT, fit=fit)], alpha=0.05)
     assert verdict.conclusion == "proven"
     assert named in verdict.reason
-    assert f"{control} against 1.3 nats a character" in verdict.reason
-    assert ("silence is weak" in verdict.reason) == weak
+    assert f"{control} nats a character, the model 1.3" in verdict.reason
+    assert ("weak" in verdict.reason) == weak
 
 
 @pytest.mark.parametrize(

@@ -31,20 +31,13 @@ class ControlFit:
     @property
     def in_words(self) -> str:
         """Return how well the control predicts the texts, and what follows, for people."""
-        how = "about as well as the model"
+        needs = f"it needs {self.control:.3g} nats a character, the model {self.model:.3g}"
         if self.is_weaker:
-            how = "less well than the model"
-        elif self.model > CLEARLY * self.control:
-            how = "better than the model"
-        line = (
-            f"it predicts these texts {how}: {self.control:.3g} against {self.model:.3g} "
-            "nats a character"
-        )
-        if self.is_weaker:
-            line += (
-                ", so its silence is weak: either it has learnt less, or the model has read them"
-            )
-        return line
+            why = "it has learnt less, or the model has read the texts"
+            return f"but weak ({why}): {needs}"
+        if self.model > CLEARLY * self.control:
+            return f"and predicts the texts better than the model: {needs}"
+        return f"and predicts the texts about as well as the model: {needs}"
 
 
 def fit_of_control(model: float | None, control: float | None) -> ControlFit | None:

@@ -15,6 +15,7 @@ from importlib.resources import files
 from typing import Any
 
 from contamination.audit.decision import PROOF
+from contamination.audit.rows import count_verdicts
 from contamination.errors import printable
 from contamination.tables import MISSING
 
@@ -59,14 +60,16 @@ def _rank(row: Mapping[str, Any]) -> float:
 
 
 def _facts(rows: Sequence[Mapping[str, Any]], date: datetime.date) -> str:
-    """Return what holds for all rows: date, correction, level and settings."""
+    """Return what holds for all rows: counts of verdicts, date, correction, level, settings."""
     tested = [row for row in rows if row["p"] is not None]
     seeds = sorted({str(row["seed"]) for row in tested})
     precisions = sorted({str(row["precision"]) for row in tested})
+    corrected = "p (Holm) is p, since there is one p-value"
+    if len(tested) != 1:
+        corrected = f"p (Holm) is corrected over all {len(tested)} p-values of this page"
     return (
-        f"{date}, contamination {rows[0]['version']}; failed: "
-        f"{len(rows) - len(tested)}; p (Holm) is corrected over all {len(tested)} "
-        f"p-values of this page; level {rows[0]['alpha']:g}, seed {', '.join(seeds)}, "
+        f"{count_verdicts(rows)}. {date}, contamination {rows[0]['version']}; {corrected}; "
+        f"level {rows[0]['alpha']:g}, seed {', '.join(seeds)}, "
         f"precision {', '.join(precisions)}"
     )
 

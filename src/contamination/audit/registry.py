@@ -87,7 +87,7 @@ class Test(StoreNeed):
     ----------
     name
         Name of the test on the command line and in tables.
-    label, colour, marker
+    label, colour, marker, line
         Appearance of the test in figures and in the explorer.
     to_result
         Function that returns the result from the scores of all shards and a random
@@ -110,6 +110,7 @@ class Test(StoreNeed):
     to_result: ToResult = _exact
     b: str | None = None
     from_store: StoreScores | None = None
+    line: str = "-"
 
     @property
     def stops(self) -> bool:
@@ -222,7 +223,8 @@ _REGISTRY = (
         name="boundary",
         label="Boundary",
         colour="#009E73",
-        marker="^",
+        marker="X",
+        line="-.",  # its green and the pink of successor look alike to some readers
         help="the first 16 tokens of every example",
         b="16",
     ),

@@ -1,12 +1,13 @@
 """The table of an audit: a row for each test, with one correction over all of them."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from contamination.audit.comparison import Comparison
-from contamination.audit.decision import Verdict, decide
+from contamination.audit.decision import STATUSES, Verdict, decide
 from contamination.audit.finding import Finding
 from contamination.audit.many import Pair
 from contamination.audit.other_tests import other_tests
@@ -88,6 +89,24 @@ def judged_rows(pairs: Sequence[Pair], *, alpha: float) -> list[dict[str, Any]]:
             row["other tests"] = others[pair.model, pair.name]
             rows.append(row | about)
     return rows
+
+
+def count_verdicts(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return how many pairs have each verdict, and how many could not be audited.
+
+    Examples
+    --------
+    >>> of_set = {"model": "a model", "axis": "order"}
+    >>> rows = [of_set | {"set": "a", "verdict": "evidence"}]
+    >>> rows += 2 * [of_set | {"set": "b", "verdict": "proven"}]  # a set with two tests
+    >>> count_verdicts(rows)
+    'proven: 1; evidence: 1'
+    """
+    verdict_of_pair = {(row["model"], row["set"], row["axis"]): row["verdict"] for row in rows}
+    counts = Counter(verdict_of_pair.values())
+    ordered = [verdict for verdict in STATUSES if counts[verdict]]
+    ordered += [verdict for verdict in counts if verdict not in STATUSES]
+    return "; ".join(f"{verdict}: {counts[verdict]}" for verdict in ordered)
 
 
 def _corrected_p(pairs: Sequence[Pair]) -> list[list[float]]:

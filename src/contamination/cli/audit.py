@@ -49,6 +49,7 @@ SHOWN = (
     "control",
     "verdict",
 )
+HEADINGS = {"compressor": "zlib baseline"}  # of the columns of --csv
 OF_SOME = ("order", "compressor", "blind", "control")  # shown where a row has one
 
 
@@ -135,7 +136,7 @@ def audit(
     With --held-out a set is also compared with records that were held back, and p is corrected over
     these tests as well.
 
-    Exit status 1 if anything is proven or evidence, else 3 if something cannot be said
+    The exit status is 1 if any verdict is proven or evidence, else 3 if something cannot be said
     or audited, else 0.
     """
     templates = _templates(sets)
@@ -303,7 +304,8 @@ def _print_rows(rows: Sequence[dict[str, Any]], *, one_model: bool) -> None:
     for row in rows:
         cells.append([_short(row[name]) for name in shown])
     title = f"What has {rows[0]['model']} seen?" if one_model else None
-    print_table(shown, cells, title=title, text={"set", "test", "order", "verdict"})
+    headings = [HEADINGS.get(name, name) for name in shown]
+    print_table(headings, cells, title=title, text={"set", "test", "order", "verdict"})
     reasons = []
     others = {}
     for row in rows:
@@ -324,6 +326,10 @@ def _print_rows(rows: Sequence[dict[str, Any]], *, one_model: bool) -> None:
             say(
                 f"{model} on {name}: p (Holm) leaves out other tests in --store: {tests}",
             )
+    if len(rows) > 1:
+        from contamination.audit.rows import count_verdicts
+
+        say(count_verdicts(rows))
 
 
 def _short(cell: object) -> str:

@@ -49,7 +49,7 @@ def audit_logs(
     Example: contamination audit-logs samples_*.jsonl --seal seal.json --key key.json
 
     Small p: of several right answers the model names the published one too often for
-    chance. Exit status 1 if anything is proven or evidence after Holm's correction,
+    chance. The exit status is 1 if anything is proven or evidence after Holm's correction,
     else 3 if nothing can be said of a model, else 0. Nothing can be said of a model
     whose logs miss records of the set, or have different answers to one record and no
     --epochs.

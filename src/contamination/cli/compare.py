@@ -97,8 +97,8 @@ def compare(
     the model depends on the draw only by having read them. No order is needed: this
     finds sets that were shuffled, or read record by record.
 
-    Exit status 1: evidence, or proven if p is at most 0.001 as well. 3: the sides
-    differ without a model, or nothing can be said. 0: no evidence.
+    Exit status 1: evidence; or proven, if p is also at most 0.001. 3: the sides differ
+    without a model, or nothing can be said. 0: no evidence.
     """
     check_written(output or [], [model, suspect, held_out, control])
     refuse_swapped(model, suspect)

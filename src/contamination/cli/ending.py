@@ -117,6 +117,8 @@ def _line(error: BaseException) -> str | None:
         shown = shown or "no command is given"
         if "extra argument" in shown:
             shown += "; for several sets use `contamination audit SET... --model MODEL`"
+        if shown.endswith("?"):
+            return f"{shown} See --help of the command"
         return f"{shown}; see --help of the command"
     return None
 

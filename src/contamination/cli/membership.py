@@ -169,6 +169,7 @@ def membership(
         every_score=every_score,
         as_json=as_json,
     )
+    from contamination.scoring.models import label as short_name
     from contamination.testsets.options import items_of
 
     texts = open_set(chosen_set)
@@ -208,7 +209,7 @@ def membership(
         print(json.dumps(output, indent=2))
         return
     shown = list(table.columns) if every_score else _few(table)
-    title = f"{len(table):,} texts of {texts.name} under {model}; larger: more likely a member"
+    title = f"{len(table):,} texts of {texts.name} under {short_name(model)}"
     if evaluation is None:
         _print_scores(table, shown, title)
     else:

@@ -94,7 +94,8 @@ Within = Annotated[
 Paired = Annotated[
     bool,
     option(
-        "State that record i of both files is a pair, of which one was drawn.",
+        "State that record i of the one file and record i of the other are a pair, of which one "
+        "was drawn.",
         "--paired",
         group=WHAT,
     ),

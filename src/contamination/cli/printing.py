@@ -109,7 +109,7 @@ def _print_rows(columns: Sequence[str], rows: Iterable[Sequence[str]], title: st
     for first, *others in rows:
         named = []
         for column, cell in zip(columns[1:], others, strict=True):
-            value = " ".join(cell.split())
+            value = " ".join(cell.split()).removeprefix(f"{column} ")
             if value:
                 named.append(f"{column} {value}".strip())
         say(f"{columns[0]} {first}".strip())

@@ -99,11 +99,11 @@ def _print_other_axes(audit: "Audit", alpha: float) -> None:
         return
     advice = (
         "a set that was shuffled, or read record by record, shows nothing in the order of its "
-        "records: if records were held back, ask `contamination compare`"
+        "records. If records were held back, use `contamination compare`"
     )
     if not any(of_items):
-        advice += "; if the items have options, --axis options"
-    say(advice)
+        advice += "; if the items have options, use `--axis options`"
+    say(f"{advice}.")
 
 
 def _order_asked(of_items: Sequence[bool]) -> str:

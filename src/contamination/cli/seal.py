@@ -51,9 +51,9 @@ def seal(
     ] = None,
     tests: Annotated[
         list[str] | None,
-        option("Test of the order of records.", "--test"),
+        option("Test of the order of records; default: successor.", "--test", show_default=False),
     ] = None,
-    shards: Annotated[int | None, option("Shards of that test.")] = None,
+    shards: Annotated[int | None, option("Shards of that test; default: as in `test`.")] = None,
     permutations: Annotated[int, option("Shuffled orderings of each shard.")] = 25,
     arrangements: Annotated[int, option("Compared orders of the options.")] = 24,
     alpha: Annotated[float, option("Level of the test of all parts together.")] = 0.05,
@@ -88,7 +88,8 @@ def seal(
         ),
     ] = None,
     signature: Annotated[
-        str | None, option("Signature of that round, once it is published: draw the order by it.")
+        str | None,
+        option("Signature of that round, once it is published; with it, the order is drawn."),
     ] = None,
     stamp: Annotated[bool, option("Request a time stamp, now or later.", "--stamp")] = False,
     tsa: Annotated[str | None, option("URL of the time-stamping authority.")] = None,

@@ -23,15 +23,15 @@ from contamination.tables import SIGNIFICANT
 from reproduction.output.frames import show_frames
 from reproduction.output.line_labels import label_ends
 
-# Okabe and Ito's colours, in the one order that all figures take them.
+# Tol's muted colours, for models and settings: none of them is the colour of a test.
 MODEL_COLOURS = (
-    "#D55E00",
-    "#0072B2",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#000000",
+    "#332288",
+    "#CC6677",
+    "#117733",
+    "#88CCEE",
+    "#999933",
+    "#AA4499",
+    "#DDCC77",
 )
 EVIDENCE = "−log10 p"  # what every axis of evidence shows
 LITTLE = 4  # -log10 p up to which such an axis is linear
@@ -42,8 +42,8 @@ SPREAD = 0.5
 KEY_MARK = 0.5
 KEY_LETTER = 0.062
 WIDEST = 6.6  # inches: at the width of a page, and of a slide, its text stays readable
-# Contaminated models and members; clean models and non-members.
-READ, UNREAD = MODEL_COLOURS[:2]
+READ = "#222222"  # contaminated models and members
+UNREAD = "#999999"  # clean models and non-members
 # Membership scores by family; the first four are drawn with tests and have none of
 # their colours.
 SCORES = {
@@ -305,7 +305,13 @@ def _draw_setting(axes: Axes, rows: pd.DataFrame, setting: str, test: Test) -> L
         axes.plot(evidence.index, evidence, color=test.colour, lw=0.7, alpha=0.35)
     means = mean_log10_p(rows, setting)
     evidence = -means["mean_log10_p"]
-    (line,) = axes.plot(means[setting], evidence, marker=test.marker, color=test.colour)
+    (line,) = axes.plot(
+        means[setting],
+        evidence,
+        marker=test.marker,
+        color=test.colour,
+        ls=test.line,
+    )
     line.set_label(test.label)
     return line
 
@@ -387,6 +393,6 @@ def _draw_counts(axes: Axes, rows: pd.DataFrame, test: Test) -> Line2D:
     )
     points.set(facecolors=faces, edgecolors=test.colour, alpha=0.5)
     means = evidence.groupby(rows["dup_count"]).mean()
-    (line,) = axes.plot(means.index, means, color=test.colour, lw=1.4)
+    (line,) = axes.plot(means.index, means, color=test.colour, lw=1.4, ls=test.line)
     line.set_label(test.label)
     return line

@@ -34,6 +34,9 @@ from reproduction.notebooks.start.figures import plot_gains, plot_orderings, plo
 from reproduction.notebooks.wikimia.figures import plot_wikimia
 from reproduction.notebooks.wikimia.texts import CONTROL, READ_HERE
 from reproduction.output.figures import (
+    MODEL_COLOURS,
+    READ,
+    UNREAD,
     WIDEST,
     mean_log10_p,
     plot_power,
@@ -319,6 +322,16 @@ def test_a_curve_has_its_own_colour_in_all_panels_and_stands_once_in_the_key() -
     assert len(colours) == len({colour for _, colour in colours}) == len(("A", "B", "uniform"))
     names = [text.get_text() for text in figure.legends[0].get_texts()]
     assert sorted(names) == ["95% band of uniform p", "A", "B", "uniform"]
+
+
+def test_a_test_has_its_own_colour_in_every_figure_and_no_model_has_it() -> None:
+    p_values = np.linspace(0.1, 0.9, 5)
+    curves = {"Sharded exact, Monte Carlo": p_values, "a model": p_values, "Sharded t": p_values}
+    lines = {line.get_label(): line.get_color() for line in plot_ecdf({"": curves}).axes[0].lines}
+    assert lines["Sharded exact, Monte Carlo"] == TESTS["sharded_exact"].colour
+    assert lines["Sharded t"] == TESTS["sharded_t"].colour
+    of_tests = {test.colour for test in TESTS.values()}
+    assert of_tests.isdisjoint({*MODEL_COLOURS, READ, UNREAD})
 
 
 def test_a_key_is_no_wider_than_its_figure() -> None:

@@ -338,5 +338,6 @@ def _families(cells: pd.DataFrame) -> dict[str, str]:
     families = {"Domains": str(cells["domain"].nunique())}
     for start, name in FAMILIES.items():
         auc = cells.loc[cells["metric"].str.startswith(start), "auc_percent"]
-        families[name] = f"{auc.mean():.1f} ({auc.min():.1f} to {auc.max():.1f})"
+        ends = f"({auc.min():.1f} to {auc.max():.1f})".replace(" ", "\u00a0")
+        families[name] = f"{auc.mean():.1f}\u00a0{ends}"
     return families

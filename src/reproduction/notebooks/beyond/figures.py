@@ -79,6 +79,7 @@ def _draw_costs(panel: Axes, rows: pd.DataFrame) -> None:
             elinewidth=0.7,
             color=test.colour,
             marker=test.marker,
+            ls=test.line,
             label=test.label,
         )
 

@@ -47,4 +47,6 @@ def pretrained_layout(means: pd.DataFrame) -> Layout:
         "profile": "Seed",
         "sets": "Sets",
     }
-    return lay_out(rows, index, cell)
+    table = lay_out(rows, index, cell)
+    table["AUC"] = table.pop("AUC")  # last, after what is log10 p
+    return table

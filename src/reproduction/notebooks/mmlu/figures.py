@@ -1,7 +1,7 @@
 """Figures of MMLU: the law of p-values (Oren, Figure 4), and both segmentations."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from contamination.audit.registry import TESTS
 from contamination.statistics import dkw_band, ecdf
 from contamination.tables import format_p
-from reproduction.notebooks.mmlu.measure import COMPRESSOR, title
+from reproduction.notebooks.mmlu.measure import BASELINE, title
 from reproduction.output.figures import (
     EVIDENCE,
     MODEL_COLOURS,
@@ -36,8 +36,9 @@ def plot_ecdf(
 
     `panels` give what each panel is called, and its p-values by the name of their
     curve. A curve without a p-value is left out, and a panel without a curve. Curves of
-    one name have one colour in all panels. The band, of simultaneous coverage, is that
-    of the panel's shortest curve, so it is wide enough for all.
+    one name have one colour in all panels, and a test has its own. The band, of
+    simultaneous coverage, is that of the panel's shortest curve, so it is wide enough
+    for all.
     """
     drawn = {}
     for name, curves in panels.items():
@@ -45,7 +46,7 @@ def plot_ecdf(
         if kept:
             drawn[name] = kept
     labels = dict.fromkeys(itertools.chain.from_iterable(drawn.values()))
-    colours = dict(zip(labels, itertools.cycle(MODEL_COLOURS), strict=False))
+    colours = _curve_colours(labels)
     figure, row = panel_row(drawn, size=(0.6 + 3.0 * len(drawn), 4.2), sharey=True)
     marks: dict[str, Artist] = {}
     for axes, curves in zip(row, drawn.values(), strict=True):
@@ -74,6 +75,17 @@ def plot_ecdf(
     return figure
 
 
+def _curve_colours(labels: Iterable[str]) -> dict[str, str]:
+    """Return the colour of each curve: that of its test if it names one, else the next one."""
+    of_tests = {test.label: test.colour for test in TESTS.values()}
+    others = itertools.cycle(MODEL_COLOURS)
+    colours = {}
+    for label in labels:
+        test_label = label.partition(",")[0]  # without the way in which p is computed
+        colours[label] = of_tests.get(test_label) or next(others)
+    return colours
+
+
 def plot_segmentations(lines: pd.DataFrame) -> Figure:
     """Draw -log10 p by record and by line: a panel for each model and test.
 
@@ -85,7 +97,7 @@ def plot_segmentations(lines: pd.DataFrame) -> Figure:
     rows = lines[excluded | (lines["lines_per_record"] >= LINES)]
     height = rows.groupby("subset")["lines_per_record"].first().sort_values(kind="stable")
     free = rows.drop_duplicates(["subset", "segmentation"])
-    panels = {COMPRESSOR.capitalize(): free.assign(log10_p=free["compressor_log10_p"])}
+    panels = {BASELINE: free.assign(log10_p=free["compressor_log10_p"])}
     for (model, test), tested in rows.groupby(["model", "test"], sort=False):
         panels[f"{model}, {TESTS[test].label.lower()}"] = tested
     size = (2.8 + 2.4 * len(panels), 0.24 * len(height) + 1.3)

@@ -1,6 +1,6 @@
 """Tables of MMLU: records against lines.
 
-The tests, the diagnostics and the compressor see each subset cut into records, and cut
+The tests, the diagnostics and the zlib baseline see each subset cut into records, and cut
 into lines. The tables say which of the two each of them rejects, beside the subsets
 that the paper excludes.
 """
@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from contamination.tables import format_p, lay_out
-from reproduction.notebooks.mmlu.measure import COMPRESSOR, SEGMENTATIONS, title
+from reproduction.notebooks.mmlu.measure import BASELINE, COMPRESSOR, SEGMENTATIONS, title
 from reproduction.output.published import CONTROLS
 from reproduction.run.grid import Row
 
@@ -90,6 +90,8 @@ def exclusions_layout(lines: pd.DataFrame, judged: pd.DataFrame) -> pd.DataFrame
         for column, name in CONTROLS.items():
             cells_of_row[name] = format_p(row[f"published_{column}"])
         evidence = row["evidence"].replace("_", " ").capitalize()
+        if row["evidence"] == COMPRESSOR:
+            evidence = BASELINE
         cells_of_row[evidence] = shown
         return cells_of_row
 

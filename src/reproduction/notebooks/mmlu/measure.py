@@ -40,7 +40,8 @@ from reproduction.run.grid import ACCESS, Access, Row, grid, load_each
 FAMILY = "mmlu/"  # before a subset's name in the registry
 SEGMENTATIONS = ("record", "line")
 TEMPLATE = "csv-line/1"
-COMPRESSOR = "compressor"
+COMPRESSOR = "compressor"  # in result files
+BASELINE = "zlib baseline"  # for readers
 COMPRESSOR_PERMUTATIONS = 25
 MODEL_FREE = (
     "subset",

@@ -77,13 +77,13 @@ def segmentation_of(evidence: MmluEvidence, subset: str) -> Layout:
 
 
 def _segmentation_row(segmented: pd.DataFrame) -> dict[str, str]:
-    """Return the cells of one segmentation: diagnosis, compressor, models."""
+    """Return the cells of one segmentation: diagnosis, zlib baseline, models."""
     first = segmented.iloc[0]
     row = {
         "Read by": str(first["segmentation"]),
         "Examples": str(first["examples"]),
         "Order": str(first["verdict"]),
-        "Compressor": _p_text(first["compressor_log10_p"]),
+        "zlib baseline": _p_text(first["compressor_log10_p"]),
     }
     for _, tested in segmented.dropna(subset="model").iterrows():
         curve = curve_of(tested["model"], tested["test"])

@@ -22,6 +22,7 @@ from contamination.statistics.results import outcome_row
 from contamination.tables import format_estimate, format_p, lay_out
 from reproduction.notebooks.mmlu.columns import FISHER_COLUMNS, ROWS, SUBSET_COLUMNS, TYPES
 from reproduction.notebooks.mmlu.measure import (
+    BASELINE,
     COMPRESSOR,
     FAMILY,
     STORES,
@@ -253,8 +254,10 @@ def fisher_layout(combined: pd.DataFrame) -> pd.DataFrame:
     Where there is none, its place says "failed" or "not run here".
     """
     show = partial(format_estimate, interval=False)
+    sources = combined["source"].replace(STRICTER, f"{MEASURED}, {BASELINE} too")
+    labels = [TESTS[name].label for name in combined["test"]]
     return lay_out(
-        combined.assign(test=[TESTS[name].label for name in combined["test"]]),
+        combined.assign(source=sources, test=labels),
         {
             "model": "Model",
             "source": "p-values",

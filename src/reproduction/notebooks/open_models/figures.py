@@ -1,5 +1,8 @@
 """Figure of an audit: evidence by set and model, as Oren's Table 2 lists it."""
 
+import itertools
+from collections.abc import Iterable
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -10,7 +13,9 @@ from contamination.audit.registry import TESTS
 from reproduction.output.figures import (
     EVIDENCE,
     MODEL_COLOURS,
+    READ,
     SPREAD,
+    UNREAD,
     WIDEST,
     evidence_axis,
     key_columns,
@@ -18,7 +23,8 @@ from reproduction.output.figures import (
 )
 
 # Models differ in colour and in marker, so that print in grey still tells them apart.
-MODELS = tuple(zip(MODEL_COLOURS, "Do^vsPX", strict=True))
+TRAINED_HERE = {"contaminated": (READ, "D"), "clean": (UNREAD, "o")}
+OTHERS = tuple(zip(MODEL_COLOURS, "^vsPX*h", strict=True))
 
 
 def plot_open_models(rows: pd.DataFrame, alpha: float) -> Figure:
@@ -28,7 +34,7 @@ def plot_open_models(rows: pd.DataFrame, alpha: float) -> Figure:
     colour: what the paper prints. Cells without a p-value leave a gap.
     """
     sets = list(dict.fromkeys(rows["dataset"]))
-    models = list(dict.fromkeys(rows["model"]))
+    styles = _styles(dict.fromkeys(rows["model"]))
     tests = [test for test in TESTS if (rows["test"] == test).any()]
     size = (1.6 + 3.2 * len(tests), 1.5 + 0.24 * len(sets))
     labels = [TESTS[test].label for test in tests]
@@ -37,19 +43,18 @@ def plot_open_models(rows: pd.DataFrame, alpha: float) -> Figure:
     most = np.nanmax([rows["printed"].max(), -rows["log10_p"].min()])
     for panel, test in zip(panels, tests, strict=True):
         tested = rows[rows["test"] == test]
-        for index, model in enumerate(models):
+        for index, (model, style) in enumerate(styles.items()):
             own = tested[tested["model"] == model]
             # Side by side, so that equal values of different models stay visible.
-            aside = SPREAD * ((index + 0.5) / len(models) - 0.5)
+            aside = SPREAD * ((index + 0.5) / len(styles) - 0.5)
             heights = own["dataset"].map(sets.index) + aside
-            _draw_model(panel, own, heights, MODELS[index % len(MODELS)], alpha)
+            _draw_model(panel, own, heights, style, alpha)
         panel.set_xlabel(EVIDENCE)
         level = evidence_axis(panel, most, sideways=True)
     panels[0].set_yticks(range(len(sets)), sets)
     panels[0].set_ylim(len(sets) - 0.5, -0.5)
     handles = []
-    for index, model in enumerate(models):
-        colour, marker = MODELS[index % len(MODELS)]
+    for model, (colour, marker) in styles.items():
         handles.append(_mark(model, colour, marker, face="white"))
     handles.append(_mark(f"Holm p ≤ {alpha:g}", "0.35", "o", face="0.35"))
     if rows["printed"].notna().any():
@@ -63,6 +68,15 @@ def plot_open_models(rows: pd.DataFrame, alpha: float) -> Figure:
         fontsize="small",
     )
     return figure
+
+
+def _styles(models: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Return the colour and the marker of each model, by its name."""
+    others = itertools.cycle(OTHERS)
+    styles = {}
+    for model in models:
+        styles[model] = TRAINED_HERE.get(model) or next(others)
+    return styles
 
 
 def _draw_model(

@@ -68,6 +68,7 @@ COLUMNS = (
     "conclusion",
 )
 COUNTS = ("examples", "shards", "permutations", "dup_count", "tokens_scored", "pooled")
+BASELINE_P = "p, zlib baseline"  # a heading
 
 
 def audit_models(
@@ -106,8 +107,8 @@ def audit_models(
         `reproduction.output.published.published_p`, `verdict` that of
         `contamination.audit.controls.records` on the records. `dup_count` says how
         often the set was planted, where that is known. `control_p` is the same test
-        under the first negative control of the audit, or the exact test under a
-        compressor; `control` says which. Null calibration adds the columns of
+        under the first negative control of the audit, or the exact test under the
+        zlib baseline; `control` says which. Null calibration adds the columns of
         `reproduction.run.null_calibration`.
     """
     entries = {entry.name: entry for entry in measure.entries_of(experiment, settings.models)}
@@ -276,31 +277,32 @@ def paper_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
     zlib baseline where it is the control.
     """
     printed = set(rows.loc[rows["published_p"].notna(), "model"])
-    compressor_p = rows["control_p"].where(rows["control"] == ZLIB_BASELINE)
-    has_compressor = compressor_p.notna().any()
-    groups = rows.assign(compressor_p=compressor_p).groupby(["dataset", "test"])
+    zlib_p = rows["control_p"].where(rows["control"] == ZLIB_BASELINE)
+    has_zlib = zlib_p.notna().any()
+    groups = rows.assign(zlib_p=zlib_p).groupby(["dataset", "test"])
     rows = rows.assign(
         examples=groups["examples"].transform(_same_count),
         verdict=groups["verdict"].transform("first"),
         test=[TESTS[name].label.lower() for name in rows["test"]],
         # of several models, the same
-        compressor_p=groups["compressor_p"].transform("min"),
+        zlib_p=groups["zlib_p"].transform("min"),
     )
 
     def cells(row: Row) -> dict[str, str]:
-        shown = {row["model"]: p_or_status(row, bold=row["holm_p"] <= alpha)}
-        if row["model"] in printed:
-            shown[f"{row['model']}, paper"] = format_p(row["published_p"])
+        model = row["model"]
+        shown = {f"p, {model}": p_or_status(row, bold=row["holm_p"] <= alpha)}
+        if model in printed:
+            shown[f"p, {model}, paper"] = format_p(row["published_p"])
         if pd.notna(row["conclusion"]):
-            shown[f"{row['model']}, verdict"] = row["conclusion"]
-        if has_compressor:
-            shown["Compressor"] = format_p(row["compressor_p"])
+            shown[f"Verdict, {model}"] = row["conclusion"]
+        if has_zlib:
+            shown[BASELINE_P] = format_p(row["zlib_p"])
         return shown
 
     keys = {"dataset": "Set", "examples": "Examples", "verdict": "Order", "test": "Test"}
     table = lay_out(rows, keys, cells)
-    if has_compressor:
-        table["Compressor"] = table.pop("Compressor")  # the last column
+    if has_zlib:
+        table[BASELINE_P] = table.pop(BASELINE_P)  # the last column
     return table
 
 

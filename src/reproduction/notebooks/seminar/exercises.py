@@ -28,7 +28,8 @@ TOLERANCE = 1e-4  # relative: a p-value of four right digits is right
 ONE_SIDED = "This is two-sided: only a preference for the canonical ordering is evidence."
 
 # The right answer (a number, an array or a dictionary), and hint -> the usual mistake
-# that it fits, the likeliest first, at last any other: None.
+# that it fits, the likeliest first, at last any other: None. Of a dictionary, hint ->
+# the key whose value is wrong.
 Solution = tuple[Any, dict[str, Any]]
 
 
@@ -69,7 +70,8 @@ def log_probability(token_logprobs: np.ndarray) -> Solution:
     return total, {
         "This is the mean: log p of a sequence is the sum.": total / len(token_logprobs),
         "The sign: the logarithm of a probability is never above 0.": -total,
-        "So many probabilities multiply to less than the smallest float: add logarithms.": 0.0,
+        "This is the probability: take its logarithm, or add the log-probabilities.": np.exp(total),
+        "This is a loss in bits: take the sum of the logarithms, in nats.": -total / math.log(2),
         "log p of a sequence is the sum of the log-probabilities of its tokens.": None,
     }
 
@@ -80,7 +82,7 @@ def fewest_permutations(target: float) -> Solution:
     return right, {
         "Enough, but one more than needed: the canonical ordering is one of the 1 + m.": right + 1,
         "One too few: with m permutations p is never below 1 / (1 + m).": right - 1,
-        "The smallest p is 1 / (1 + m). For which m is that the wanted one?": None,
+        "The smallest p is 1 / (1 + m). For which m does this equal the target?": None,
     }
 
 
@@ -89,7 +91,7 @@ def sharded_p(log_probs: np.ndarray) -> Solution:
     right = sharded_t_test(log_probs, ddof=1)
     biased = sharded_t_test(log_probs, ddof=0)
     return right.p, {
-        "np.std divides by r unless it is given ddof=1: give it that.": biased.p,
+        "np.std divides by r; pass ddof=1.": biased.p,
         ONE_SIDED: 2 * right.p,
         "This is the other tail: use the survival function, sf.": 1 - right.p,
         "This is the normal law: the standard deviation was estimated from few shards, "
@@ -109,6 +111,7 @@ def sharded_exact_p(log_probs: np.ndarray) -> Solution:
     counted_twice = (1 + hits) / (1 + len(sums))
     product = math.prod(permutation_test(row).p for row in log_probs)
     return hits / len(sums), {
+        "This is a count: give the share of all combinations.": hits,
         "Ties count, and the canonical combination is one of all: >= instead of >.": above,
         "All combinations are listed, the canonical one among them: no further +1.": counted_twice,
         "A product of p-values is no p-value: count combinations whose sum is large.": product,
@@ -135,7 +138,7 @@ def rejection_rate(p_values: np.ndarray, alpha: float) -> Solution:
         "A test at level alpha rejects where p <= alpha. Permutation p-values are "
         "multiples of "
         "1 / (1 + m), and here alpha is one of them.": (p_values < alpha).mean(),
-        "This is how many: give the share.": (p_values <= alpha).sum(),
+        "This is a count: give the share.": (p_values <= alpha).sum(),
         "The share of p-values that are at most alpha.": None,
     }
 
@@ -170,17 +173,20 @@ def bonferroni(p_values: np.ndarray) -> Solution:
 
 
 def verdicts() -> Solution:
-    """Return the right words for the four cases."""
+    """Return the right call for each of the four audits; a hint is for the audit beside it."""
     right = dict.fromkeys("ABCD", "no evidence")
     right |= {"A": "contaminated", "C": "the order carries information"}
     return right, {
+        "Look at A again: p is small, no other set was tested, and nothing objects.": "A",
+        "Look at B again: a large p-value proves nothing, neither guilt nor innocence.": "B",
         "Look at C again: what do the diagnostics and the zlib baseline say, which have "
-        "read no training data?": right | {"C": "contaminated"},
-        "Look at D again: how many sets were tested?": right | {"D": "contaminated"},
-        "Look at B again: a large p-value proves nothing.": right | {"B": "not contaminated"},
-        "Small p, and diagnostics and control quiet: contaminated. Small p, but they "
-        "are not "
-        "quiet: the order carries information. Else: no evidence.": None,
+        "read no training data?": "C",
+        "Look at D again: how many sets were tested, and is p small after correction for "
+        "all of them?": "D",
+        'Give each of A, B, C and D one of three calls, in these words: "contaminated" (p '
+        "is small after correction for all sets that were tested, and diagnostics and "
+        'control are quiet), "the order carries information" (p is small, and they are not '
+        'quiet), or "no evidence" (else).': None,
     }
 
 
@@ -210,7 +216,7 @@ EXERCISES = {
 def _same(answer: object, expected: Any) -> bool:
     """Return whether an answer is the expected one, up to `TOLERANCE`."""
     if isinstance(expected, dict):
-        return isinstance(answer, dict) and answer == expected
+        return isinstance(answer, dict) and _calls(answer) == _calls(expected)
     try:
         numbers = np.asarray(answer, dtype=np.float64)
     except (TypeError, ValueError):  # text, say
@@ -220,12 +226,40 @@ def _same(answer: object, expected: Any) -> bool:
     return bool(np.allclose(numbers, expected, rtol=TOLERANCE, atol=0.0))
 
 
-def _hint(answer: object, mistakes: dict[str, Any]) -> str:
+def _calls(answer: dict[Any, Any]) -> dict[str, str]:
+    """Return the calls of an answer by audit, without regard to case and article."""
+    calls = {}
+    for audit, call in answer.items():
+        words = str(call).strip().casefold()
+        calls[str(audit).strip().upper()] = words.removeprefix("the ")
+    return calls
+
+
+def _hint(answer: object, right: Any, mistakes: dict[str, Any]) -> str:
     """Return the hint of the first mistake that a wrong answer fits; the last fits any."""
+    if isinstance(right, dict):
+        return _hints_by_key(answer, right, mistakes)
     for hint, mistake in mistakes.items():
         if mistake is None or _same(answer, mistake):
             return hint
     raise ValueError("the last hint has to fit any answer")
+
+
+def _hints_by_key(answer: object, right: dict[str, str], mistakes: dict[str, Any]) -> str:
+    """Return the hint of every wrong call, or the last one if an answer has other calls."""
+    *hints, general = mistakes
+    expected = _calls(right)
+    if not isinstance(answer, dict):
+        return general
+    calls = _calls(answer)
+    if calls.keys() != expected.keys() or not set(calls.values()) <= set(expected.values()):
+        return general
+    wrong = []
+    for hint in hints:
+        audit = mistakes[hint]
+        if calls[audit] != expected[audit]:
+            wrong.append(hint)
+    return " ".join(wrong)
 
 
 class Checks:
@@ -256,7 +290,7 @@ class Checks:
             print(f"✓ Exercise {name}: right.")
             return
         self.outcomes[name] = (WRONG, shown)
-        message = f"✗ Exercise {name}: not yet. {_hint(answer, mistakes)}"
+        message = f"✗ Exercise {name}: not yet. {_hint(answer, right, mistakes)}"
         print(message)
         if self.strict:
             raise InputError(message)

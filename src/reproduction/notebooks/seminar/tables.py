@@ -70,7 +70,7 @@ def verdict_table(
 ) -> pd.DataFrame:
     """Run a test on several sets, with the evidence of their order that needs no model.
 
-    Columns are dataset, examples, p (under the model), compressor_p (the control) and
+    Columns are dataset, examples, p (under the model), zlib_p (the zlib baseline) and
     diagnostics (their verdict).
 
     Parameters
@@ -102,7 +102,7 @@ def verdict_table(
                 "dataset": test_set.name,
                 "examples": len(test_set.examples),
                 "p": finding.result.p,
-                "compressor_p": finding.zlib and finding.zlib.p,
+                "zlib_p": finding.zlib and finding.zlib.p,
                 "diagnostics": finding.diagnosis and finding.diagnosis.verdict,
             }
         )

@@ -70,7 +70,8 @@ function showSubsets(mmlu, choice, panel) {
     });
   }
 
-  const list = table("subsets", mmlu.table, { pageLength: 10, createdRow: fillRow });
+  const language = { search: "Search the subsets:" };
+  const list = table("subsets", mmlu.table, { pageLength: 10, createdRow: fillRow, language });
   const shownNames = () => list.rows({ search: "applied", order: "applied" }).indexes().toArray().map((index) => mmlu.names[index]);
 
   byId("subsets").addEventListener("keydown", (event) => {
@@ -149,14 +150,15 @@ function drawPValues(id, rows) {
   const values = rows.map((row) => ({ name: row.curve, kind: kinds[row.kind], evidence: -row.log10_p, text: row.text }));
   const strongest = Math.max(2.5, ...values.map((value) => value.evidence));
   const ticks = strongest < 4 ? [0, 1, 2, 3] : [0, 1, 2, 5, 10, 20, 38];
-  const label = "datum.value < 4 ? format(pow(10, -datum.value), '.3~f') : '1e−' + datum.value";
+  const labels = ticks.map((tick) => [tick, tick < 4 ? String(10 ** -tick) : `10⁻${superscript(tick)}`]);
+  const label = `${JSON.stringify(Object.fromEntries(labels))}[datum.value]`;
   const x = {
     field: "evidence", type: "quantitative", title: "p-value, smaller to the right",
     scale: { type: "symlog", constant: 2, domain: [0, 1.1 * strongest], nice: false },
     axis: { values: ticks, labelExpr: label, labelOverlap: true },
   };
   const y = { field: "name", type: "nominal", sort: null, title: null, axis: { labelExpr: "split(datum.label, ', ')", labelLimit: narrow ? 150 : 260, grid: true } };
-  const range = ["#0072B2", "#000000", "#D55E00"].map(visible);
+  const range = ["#CC6677", "#000000", "#332288"].map(visible);
   const color = { field: "kind", title: null, scale: { domain: Object.values(kinds), range }, legend: { orient: "bottom", columns: narrow ? 1 : 3 } };
   // On the right half the text of a point stands left of it, where there is room.
   const written = (filter, align, dx) => ({ transform: [{ filter }], mark: { type: "text", align, dx } });

@@ -102,6 +102,9 @@ function formatP(log10P) {
     power += 1;
     mantissa = "1.0";
   }
-  const digits = [...String(-power)].map((digit) => SUPERSCRIPTS[digit]);
-  return `${mantissa} × 10⁻${digits.join("")}`;
+  return `${mantissa} × 10⁻${superscript(-power)}`;
+}
+
+function superscript(count) {
+  return [...String(count)].map((digit) => SUPERSCRIPTS[digit]).join("");
 }

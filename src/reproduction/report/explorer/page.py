@@ -28,7 +28,7 @@ from contamination.audit.decision import decide, log10_floor
 from contamination.audit.objections import ZLIB_BASELINE, Evidence
 from contamination.audit.registry import DEFAULT_TESTS, TESTS
 from contamination.statistics import adjust
-from contamination.tables import SIGNIFICANT
+from contamination.tables import SIGNIFICANT, format_p
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import shard_bounds
 from reproduction.notebooks.mmlu.evidence import load_evidence
@@ -113,7 +113,7 @@ def payload(
         rows.append(_outcome_row(outcome, joint, holm))
         panels.append({"set": list(sets).index(key), **_outcome_panel(outcome, holm)})
     titles = ("Model", "Test set", "Group", "Test", "Shards", "Order")
-    p_values = ("p", "over all tests", "over all sets")
+    p_values = ("p", "best of the set's tests", "over all sets")
     return {
         "title": title,
         "mmlu": mmlu,
@@ -235,7 +235,11 @@ def reading(outcome: Outcome, holm_log10_p: float) -> str:
         {ZLIB_BASELINE: outcome.control_p},
     )
     verdict = decide([evidence], alpha=SIGNIFICANT)
-    sentence = f"Verdict: {verdict}."
+    shown = f"p = {format_p(result.p, result.log10_p)}"
+    if holm_log10_p >= result.log10_p:
+        shown = f"p over all sets = {format_p(10**holm_log10_p, holm_log10_p)}"
+    words = str(verdict).replace(f"p = {verdict.p:.3g}", shown, 1)
+    sentence = f"Verdict: {words}."
     if result.test == "sharded_t":
-        sentence = f"Verdict: {verdict}; p is an approximation that needs many similar shards."
+        sentence = f"Verdict: {words}; p is an approximation that needs many similar shards."
     return f"{outcome.scored.about} {sentence}".strip()

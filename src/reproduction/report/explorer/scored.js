@@ -1,7 +1,7 @@
 // What the run has scored, under every test, and the examples of a set in their order.
 
 function showResults({ results, outcomes, sets }, showExamples) {
-  const list = selectable("results", results, { pageLength: 10 });
+  const list = selectable("results", results, { pageLength: 10, language: { search: "Search the scored sets:" } });
 
   list.on("select", (event, dt, kind, [index]) => {
     const outcome = outcomes[index];
@@ -29,7 +29,7 @@ function showResults({ results, outcomes, sets }, showExamples) {
 
 function exampleTable() {
   const columns = ["Example", "Shard", "Evidence", "Text"].map((title, i) => ({ title, width: i < 3 ? "4rem" : undefined }));
-  const list = table("examples", { columns }, { pageLength: 10 });
+  const list = table("examples", { columns }, { pageLength: 10, language: { search: "Search the examples:" } });
   return (texts, whose, outcome) => {
     const shard = (i) => outcome && outcome.starts.findLastIndex((start) => start <= i) + 1;
     byId("whose").textContent = `${whose}: ${texts.length} examples${outcome ? `; evidence is the ${outcome.unit} of a shard` : ""}.`;

@@ -19,8 +19,8 @@ PAIRS = np.where(np.eye(5, dtype=bool), np.nan, np.random.default_rng(2).normal(
 NULLS = np.arange(1, 21) / 20
 P_VALUES = np.array([0.02, 0.9, 0.011, 0.0125])
 TRIED = np.array([0.04, 0.3, 0.011])
-VERDICTS = {"A": "contaminated", "B": "no evidence", "D": "no evidence"}
-VERDICTS["C"] = "the order carries information"
+VERDICTS = {"A": "contaminated", "B": "no evidence"}
+VERDICTS |= {"C": "the order carries information", "D": "no evidence"}
 
 
 def _s() -> np.ndarray:
@@ -47,9 +47,10 @@ CASES = {  # exercise -> its facts and the right answer
 }
 FACTS = {name: facts for name, (facts, _) in CASES.items()}
 RIGHT = {name: right for name, (_, right) in CASES.items()}
+NUMBERS = [name for name in EXERCISES if name != "11"]
 
 
-@pytest.mark.parametrize("name", EXERCISES)
+@pytest.mark.parametrize("name", NUMBERS)
 def test_a_right_answer_passes_and_every_usual_mistake_gets_its_own_hint(name, capsys):
     facts = FACTS[name]
     strict = Checks(strict=True)
@@ -58,13 +59,36 @@ def test_a_right_answer_passes_and_every_usual_mistake_gets_its_own_hint(name, c
     _, mistakes = EXERCISES[name].solve(**facts)
     *usual, general = mistakes
     answers = {hint: mistakes[hint] for hint in usual}
-    answers[general] = dict.fromkeys(VERDICTS, "?") if name == "11" else "a lot"
+    answers[general] = "a lot"
     for hint, answer in answers.items():
         Checks()(name, answer, **facts)
         assert capsys.readouterr().out == f"✗ Exercise {name}: not yet. {hint}\n"
     with pytest.raises(InputError, match=f"Exercise {name}: not yet"):
         strict(name, answers[general], **facts)
     assert strict.outcomes[name][0] == "wrong"
+
+
+@pytest.mark.parametrize("wrong", ["C", "D", "AC", "CD", "ABCD"])
+def test_every_wrong_audit_gets_its_own_hint(wrong, capsys):
+    calls = VERDICTS | dict.fromkeys(wrong, "contaminated")
+    if "A" in wrong:
+        calls["A"] = "no evidence"
+    Checks()("11", calls)
+    printed = capsys.readouterr().out
+    named = [audit for audit in VERDICTS if f"Look at {audit} again" in printed]
+    assert named == sorted(wrong)
+
+
+def test_a_call_is_compared_without_case_and_article():
+    check = Checks(strict=True)
+    calls = {"a": "Contaminated", "b": "No evidence ", "c": "order carries information"}
+    check("11", calls | {"d": "no evidence"})
+    assert check.outcomes["11"][0] == "right"
+
+
+def test_a_call_in_other_words_is_told_the_words(capsys):
+    Checks()("11", VERDICTS | {"B": "not contaminated"})
+    assert '"no evidence"' in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

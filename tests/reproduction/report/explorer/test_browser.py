@@ -93,11 +93,11 @@ def test_every_scored_set_under_every_test(tab: Browser) -> None:
         "2",
         "order carries information",
     ]
-    assert "order is no evidence here: p = " in tab.text("#reading")
+    assert "order is no evidence here: p over all sets = " in tab.text("#reading")
     search(tab, "results", "stranger unread exact")
     assert sorted(row[4] for row in cells(tab, "results")) == ["6"]
     click(tab, "results", "stranger")
-    assert "no evidence: p = " in tab.text("#reading")
+    assert "no evidence: p over all sets = " in tab.text("#reading")
     assert tab.text("#reasons")
 
 

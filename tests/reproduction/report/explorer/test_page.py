@@ -146,6 +146,7 @@ def test_a_frame_holds_the_same_bytes(html: str) -> None:
 def test_a_small_p_is_evidence_only_where_order_and_compressor_are_quiet(judged: str) -> None:
     def said(p: float, holm_p: float = 1e-9, control_p: float = 0.5) -> str:
         result = SimpleNamespace(test="successor", p=p, shards=4, permutations=10_000)
+        result.log10_p = math.log10(p)
         outcome = SimpleNamespace(result=result, control_p=control_p)
         outcome.scored = SimpleNamespace(about="")
         outcome.diagnosis = SimpleNamespace(verdict=judged)
@@ -153,5 +154,6 @@ def test_a_small_p_is_evidence_only_where_order_and_compressor_are_quiet(judged:
 
     assert ("Verdict: evidence" in said(0.05)) is (judged in ("quiet", "suspicious"))
     assert ("proven" in said(0.001)) is (judged == "quiet")
+    assert "p over all sets = 0.040" in said(0.01, 0.04)
     never = (said(0.0501), said(0.01, 0.06), said(0.01, control_p=0.01))
     assert not any("proven" in one or "Verdict: evidence" in one for one in never)
