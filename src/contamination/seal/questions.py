@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 
 from contamination.errors import InputError
-from contamination.seal.answers import named, said
+from contamination.seal.answers import count_mentions, named, said
 from contamination.seal.draws import Drawn
 from contamination.seal.files import SealedSet
 from contamination.seal.shots import Shots
@@ -44,6 +44,7 @@ class Questions:
         self.level = sealed.seal.level
         self.count = _count_asked(self.name, len(records), limit)
         self.drawn = sealed.drawn
+        self.answers_of = str(sealed.seal.answers_of)  # the field
         self.names = [_names(drawn, {}) for drawn in sealed.drawn]
         self.published: dict[int, int] = {}
         for place, drawn in enumerate(sealed.drawn):
@@ -60,6 +61,7 @@ class Questions:
         # A record is recognised by the longest text that every example shows of it.
         shown = sorted(parse(sealed.seal.template).fields - {sealed.seal.answers_of})
         self.texts = [_longest(record, shown) for record in records]
+        self.own_texts = [_shown_text(record, shown) for record in records]
         called = [sorted(set[str]().union(*names)) for names in self.names]
         self.shots = Shots(self.texts, ids, called)
 
@@ -96,17 +98,25 @@ class Questions:
             )
         return place
 
-    def repeats(self, record: LogRecord, place: int) -> bool:
-        """Return whether a row that names no model says what the published record says.
-
-        That are the answer and whatever else of the record the row has, such as the
-        question.
-        """
-        published = self.records[place]
-        fields = (record.row.keys() & published.keys()) - {self.key}
-        if record.row.get("model") is not None or not {"answer"} < fields:
+    def is_published(self, text: str, place: int) -> bool:
+        """Return whether a text is the published answer of a record, as a whole."""
+        if said(text) == said(str(self.records[place][self.answers_of])):
+            return True
+        if place not in self.published:
             return False
-        return all(str(record.row[name]) == str(published[name]) for name in fields)
+        return said(text) in self.names[place][self.published[place]]
+
+    def told_by(self, record: LogRecord, place: int) -> frozenset[int]:
+        """Return which right answers a prompt names more often than the record itself."""
+        own = self.own_texts[place]
+        text = self.texts[place]
+        repeats = max(1, _line(record.prompt).count(text)) if text else 1
+        told = set[int]()
+        for pick, names in enumerate(self.names[place]):
+            for name in names:
+                if count_mentions(name, record.prompt) > repeats * count_mentions(name, own):
+                    told.add(pick)
+        return frozenset(told)
 
     def named_by(self, record: LogRecord, place: int) -> int | None:
         """Return which right answer a model has named, by the letters of its prompt."""
@@ -182,6 +192,10 @@ def _longest(record: Mapping[str, object], fields: Iterable[str]) -> str:
     values = [record[name] for name in fields]
     texts = [_line(value) for value in values if isinstance(value, str)]
     return max(texts, key=len, default="")
+
+
+def _shown_text(record: Mapping[str, object], fields: Iterable[str]) -> str:
+    return text_of([record[name] for name in fields])
 
 
 def _line(text: str) -> str:
