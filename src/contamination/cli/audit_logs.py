@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from contamination.audit.decision import exit_status
-from contamination.cli.choices import check_written
 from contamination.cli.ending import ExitStatus
 from contamination.cli.options import AsJson, CsvFile, option
 from contamination.cli.printing import print_table, save_table, say
@@ -55,7 +54,6 @@ def audit_logs(
     whose logs miss records of the set, or have different answers to one record and no
     --epochs.
     """
-    check_written([csv], [*logs, seal, key])
 
     from contamination.seal.files import verify
     from contamination.seal.logs import audit_logs as audit
