@@ -234,6 +234,7 @@ def test_verify_says_whether_it_has_read_the_held_out_records(divided, call, ref
     Path(HELD_OUT[1]).write_text("")
     assert refused("verify", *FACTS, *HELD_OUT).startswith(f"{HELD_OUT[1]}: not what")
     assert "SEALED, --seal and --key" in refused("verify", FACTS[0], *HELD_OUT)
+    assert "--key is missing" in refused("verify", *FACTS[:3])
 
 
 # --- audit-logs -----------------------------------------------------------------------------------
