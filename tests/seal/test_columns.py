@@ -4,12 +4,23 @@ import json
 
 import pytest
 
-from contamination.seal.files import SealedSet
+from contamination.seal import files
+from contamination.seal.files import SealedSet, seal_file, verify
 from contamination.seal.logs import ModelAnswers, audit_logs
 from contamination.testsets.logs.read import read_log
+from contamination.testsets.logs.record import LogRecord
 from fakes.answer_logs import generated, inspect, table
-from fakes.made_up_registry import refusal
-from seal.test_logs import DIVISORS, gold_log, log_of, open_set, rows_of, said
+from fakes.made_up_registry import jsonl, refusal
+from seal.test_logs import (
+    DIVISORS,
+    ITEMS,
+    QUIZ,
+    gold_log,
+    log_of,
+    open_set,
+    rows_of,
+    said,
+)
 
 TREES = [
     {
@@ -30,6 +41,16 @@ def divisors() -> SealedSet:
 def trees() -> SealedSet:
     """Return a set whose questions name all right answers."""
     return open_set(TREES, bytes(32))
+
+
+@pytest.fixture(scope="module")
+def quiz(tmp_path_factory) -> SealedSet:
+    folder = tmp_path_factory.mktemp("quiz")
+    (folder / "quiz.jsonl").write_bytes(jsonl(ITEMS))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files.secrets, "token_bytes", bytes)  # a key that never changes
+        made = seal_file(folder / "quiz.jsonl", folder / "out", **QUIZ)
+    return verify(None, made.seal, made.key)
 
 
 def only(results: list[ModelAnswers]) -> ModelAnswers:
@@ -132,6 +153,7 @@ def test_who_knows_every_answer_is_found_in_the_log_of_any_harness(trees, tmp_pa
 HINTED = [
     "{question} {answer}",
     "{question} The correct answer is {answer}. Repeat it.",
+    "Elm, ash or fir, or rather {answer}? {question}",
 ]
 
 
@@ -175,6 +197,29 @@ def test_a_few_prompts_that_give_the_answer_away_are_enough(divisors) -> None:
         hint = HINTED[0].format(**one)
         records[place] = said(one["id"], one["answer"], prompt=hint)
     assert "5 of its prompts" in only(audit_logs(divisors, [log_of(*records)])).reason
+
+
+@pytest.mark.parametrize(
+    ("prompt", "conclusion"),
+    [
+        ("{question}\n{options}\nAnswer:", "proven"),
+        ("{question}\n{options}\nAnswer with A, B, C or D, such as ANSWER: A.", "proven"),
+        ("Sky?\nA. red\nB. blue\nAnswer: B\n\n{question}\n{options}\nAnswer:", "proven"),
+        ("{question}", "proven"),
+        ("{question}\n{options}\nHint: {answer}", "cannot say"),
+        ("{question}\n{options}\nHint: {text}", "cannot say"),
+        ("{question}\nHint: {text}", "cannot say"),
+    ],
+)
+def test_options_in_a_prompt_give_nothing_away_but_a_hint_does(quiz, prompt, conclusion) -> None:
+    """By its letter or its text, and whether or not the options stand beside it."""
+    records = []
+    for place, one in enumerate(quiz.test_set.records):
+        by_letter = dict(zip("ABCD", one["choices"], strict=True))
+        options = "\n".join(f"{letter}. {text}" for letter, text in by_letter.items())
+        shown = prompt.format(**one, options=options, text=by_letter[one["answer"]])
+        records.append(LogRecord("", "m", "", place, prompt=shown, completion=one["answer"]))
+    assert only(audit_logs(quiz, [log_of(*records)])).conclusion(0.05) == conclusion
 
 
 # --- answers that somebody may have blanked -------------------------------------------------------

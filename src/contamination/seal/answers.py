@@ -113,7 +113,7 @@ def count_mentions(name: str, text: str) -> int:
     >>> count_mentions("ash", "Ash, or ashes?")
     1
     """
-    return len(_pattern(name).findall(_line(text))) if name else 0
+    return len(_pattern(name).findall(text)) if name else 0
 
 
 def _without_thoughts(text: str) -> str:

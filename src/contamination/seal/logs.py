@@ -13,8 +13,8 @@ Four things make answers depend on the key without any training:
 - A prompt that shows other records of the set with their published answers. Such a log
   is refused where its prompts are in it.
 - A prompt that shows the published answer of its own record. Prompts are tested by the
-  law of hits, as answers are: of the right answers that they name, the published one
-  may not be named too often for chance.
+  law of hits, as answers are: the published one may not be the right answer that they
+  name most often in too many records for chance.
 - A choice of records by their score. A model whose logs do not hold all records of the
   set, each once, is one of which nothing can be said. Nor can it where nearly all
   answers that name a right one are hits, and those that name none could have been
@@ -108,7 +108,7 @@ class ModelAnswers:
 class _Answer:
     """The right answer that a model named (None: none, or several), and when.
 
-    `told` are the right answers that the prompt names.
+    `told` are the right answers that the prompt names most often.
     """
 
     file: int
@@ -191,8 +191,8 @@ def _read_answers(
                 told = questions.told_by(record, place)
                 answer = _Answer(file, record.epoch, pick, record.completion, told)
                 of_model.setdefault(place, []).append(answer)
-        for model, places in places_held.items():
-            lost = max(0, (log.claimed or 0) - len(places))
+        for model, held in places_held.items():
+            lost = max(0, (log.claimed or 0) - len(held))
             unread[model] = unread.get(model, 0) + lost
     return answers, unread
 
@@ -281,7 +281,7 @@ def _told_reasons(
 ) -> list[str]:
     """Return that prompts name published answers too often for chance, if they do.
 
-    A prompt that names all right answers, as a list of options does, says nothing.
+    A prompt that names all right answers alike, as a list of options does, says nothing.
     """
     chances = list[float]()
     hits = 0
@@ -294,8 +294,8 @@ def _told_reasons(
     if statistics.hits_log10_p(hits, chances) > math.log10(questions.level):
         return []
     return [
-        f"{hits:,} of its prompts name the published answer of their own record and not all "
-        f"right ones, where chance would make it {sum(chances):,.0f} (give logs of prompts "
+        f"{hits:,} of its prompts name the published answer of their own record more often than "
+        f"other right ones, where chance would make it {sum(chances):,.0f} (give logs of prompts "
         "without answers)"
     ]
 

@@ -59,9 +59,8 @@ class Questions:
             if name not in repeated:
                 self.places[name] = place
         # A record is recognised by the longest text that every example shows of it.
-        shown = sorted(parse(sealed.seal.template).fields - {sealed.seal.answers_of})
-        self.texts = [_longest(record, shown) for record in records]
-        self.own_texts = [_shown_text(record, shown) for record in records]
+        self.shown = sorted(parse(sealed.seal.template).fields - {sealed.seal.answers_of})
+        self.texts = [_longest(record, self.shown) for record in records]
         called = [sorted(set[str]().union(*names)) for names in self.names]
         self.shots = Shots(self.texts, ids, called)
 
@@ -107,16 +106,23 @@ class Questions:
         return said(text) in self.names[place][self.published[place]]
 
     def told_by(self, record: LogRecord, place: int) -> frozenset[int]:
-        """Return which right answers a prompt names more often than the record itself."""
-        own = self.own_texts[place]
+        """Return the right answers that a prompt names most often, beyond the record itself.
+
+        None of them, if it names none.
+        """
+        prompt = _line(record.prompt)
+        own = _shown_text(self.records[place], self.shown, prompt)
         text = self.texts[place]
-        repeats = max(1, _line(record.prompt).count(text)) if text else 1
-        told = set[int]()
-        for pick, names in enumerate(self.names[place]):
+        repeats = max(1, prompt.count(text)) if text else 1
+        mentions = list[int]()
+        for names in self.names[place]:
+            of_answer = 0
             for name in names:
-                if count_mentions(name, record.prompt) > repeats * count_mentions(name, own):
-                    told.add(pick)
-        return frozenset(told)
+                shown = count_mentions(name, prompt)
+                of_answer += max(0, shown - repeats * count_mentions(name, own))
+            mentions.append(of_answer)
+        most = max(mentions, default=0)
+        return frozenset(pick for pick, count in enumerate(mentions) if 0 < count == most)
 
     def named_by(self, record: LogRecord, place: int) -> int | None:
         """Return which right answer a model has named, by the letters of its prompt."""
@@ -194,8 +200,14 @@ def _longest(record: Mapping[str, object], fields: Iterable[str]) -> str:
     return max(texts, key=len, default="")
 
 
-def _shown_text(record: Mapping[str, object], fields: Iterable[str]) -> str:
-    return text_of([record[name] for name in fields])
+def _shown_text(record: Mapping[str, object], fields: Iterable[str], prompt: str) -> str:
+    """Return the text of the fields that stand in a prompt, with all of their texts."""
+    shown = list[str]()
+    for name in fields:
+        texts = [_line(text) for text in text_of(record[name]).splitlines()]
+        if all(text in prompt for text in texts):
+            shown += texts
+    return "\n".join(shown)
 
 
 def _line(text: str) -> str:
