@@ -59,8 +59,8 @@ class Questions:
             if name not in repeated:
                 self.places[name] = place
         # A record is recognised by the longest text that every example shows of it.
-        self.shown = sorted(parse(sealed.seal.template).fields - {sealed.seal.answers_of})
-        self.texts = [_longest(record, self.shown) for record in records]
+        shown = sorted(parse(sealed.seal.template).fields - {sealed.seal.answers_of})
+        self.texts = [_longest(record, shown) for record in records]
         called = [sorted(set[str]().union(*names)) for names in self.names]
         self.shots = Shots(self.texts, ids, called)
 
@@ -106,21 +106,11 @@ class Questions:
         return said(text) in self.names[place][self.published[place]]
 
     def told_by(self, record: LogRecord, place: int) -> frozenset[int]:
-        """Return the right answers that a prompt names most often, beyond the record itself.
-
-        None of them, if it names none.
-        """
+        """Return the right answers that a prompt names most often; none if it names none."""
         prompt = _line(record.prompt)
-        own = _shown_text(self.records[place], self.shown, prompt)
-        text = self.texts[place]
-        repeats = max(1, prompt.count(text)) if text else 1
-        mentions = list[int]()
+        mentions = []
         for names in self.names[place]:
-            of_answer = 0
-            for name in names:
-                shown = count_mentions(name, prompt)
-                of_answer += max(0, shown - repeats * count_mentions(name, own))
-            mentions.append(of_answer)
+            mentions.append(sum(count_mentions(name, prompt) for name in names))
         most = max(mentions, default=0)
         return frozenset(pick for pick, count in enumerate(mentions) if 0 < count == most)
 
@@ -198,16 +188,6 @@ def _longest(record: Mapping[str, object], fields: Iterable[str]) -> str:
     values = [record[name] for name in fields]
     texts = [_line(value) for value in values if isinstance(value, str)]
     return max(texts, key=len, default="")
-
-
-def _shown_text(record: Mapping[str, object], fields: Iterable[str], prompt: str) -> str:
-    """Return the text of the fields that stand in a prompt, with all of their texts."""
-    shown = list[str]()
-    for name in fields:
-        texts = [_line(text) for text in text_of(record[name]).splitlines()]
-        if all(text in prompt for text in texts):
-            shown += texts
-    return "\n".join(shown)
 
 
 def _line(text: str) -> str:
