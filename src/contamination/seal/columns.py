@@ -98,7 +98,7 @@ def _is_of_the_set(
     for row, place in zip(rows, places, strict=True):
         value = str(row.get(name))
         published = questions.records[place]
-        trusted = not is_key or row.get("model") is not None
+        trusted = not is_key or bool(row.get("model"))
         repeats &= trusted and name in published and value == str(published[name])
         gives_answers &= questions.is_published(value, place)
     return repeats or gives_answers

@@ -239,7 +239,7 @@ def _count_hits(
     missing = max(lost, len(questions.to_ask) - len(answers))
     reasons = _reasons(missing, differing, epochs)
     reasons += _told_reasons(answers, questions)
-    if not reasons and log10_p + math.log10(models) <= math.log10(questions.level):
+    if not reasons and log10_p <= math.log10(questions.level):
         chance_of_all = [1 / len(questions.names[place]) for place in answers]
         reasons += _blank_reasons(hits, len(picks), chance_of_all, models=models)
     return ModelAnswers(
