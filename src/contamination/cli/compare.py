@@ -129,7 +129,8 @@ def compare(
         mirror=mirror,
     )
     published = open_set(published_set)
-    others = open_set(replace(published_set, dataset=held_out))
+    held_out_set = replace(published_set, dataset=held_out, template=published.template, field=None)
+    others = open_set(held_out_set)
 
     from contamination.audit import held_out as comparing
     from contamination.scoring.processes import processes
