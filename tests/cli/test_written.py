@@ -41,6 +41,15 @@ def test_what_is_read_is_never_replaced(here, option, file, typed) -> None:
     assert f"{file} is what is read" in refusal(check_written, {**typed, option: value})
 
 
+def test_the_default_of_an_option_is_no_folder(here, call) -> None:
+    """`audit` has --order published by default."""
+    Path("published").mkdir()
+    Path("published/old.csv").write_text("kept")
+    files = ("--csv", "published/old.csv", "--html", "set.jsonl")
+    _, _, err = call("audit", "set.jsonl", "--model", "stores", *files)
+    assert "set.jsonl is what is read" in err  # the table is looked at first
+
+
 def test_what_is_no_table_is_never_replaced(here) -> None:
     """The published set stands beside a seal that is read, and is not typed."""
     assert "published.jsonl is there" in refusal(check_written, {"csv": Path("published.jsonl")})

@@ -75,7 +75,12 @@ class Command(typer.core.TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command, unless what it writes would replace what it reads."""
-        check_written(ctx.params)
+        typed = {}
+        for parameter in self.params:
+            value = ctx.params.get(parameter.name)
+            if value != parameter.default:  # such as `published`, which may be a folder, too
+                typed[parameter.name or ""] = value
+        check_written(typed)
         return super().invoke(ctx)
 
     def respelled(self, typed: Sequence[str]) -> list[str]:
