@@ -173,7 +173,8 @@ def test_a_verdict_may_rest_on_an_order_that_was_stated_to_be_drawn():
 
 def test_what_is_neither_stores_nor_a_seal_is_refused(refused):
     assert ".csv: no store in it" in refused("verify", "audit.csv")
-    assert "give these alone" in refused("verify", "stores", "--key", "key.json")
+    assert "nowhere: no such folder" in refused("verify", "nowhere")
+    assert "--seal is missing" in refused("verify", "stores", "--key", "key.json")
 
 
 def test_without_a_table_all_tests_that_read_a_store_are_computed():

@@ -185,6 +185,15 @@ def test_bad_input_is_one_line(typed, records, arguments, named):
     assert named in err.splitlines()[-1]
 
 
+def test_the_held_out_side_has_the_template_of_the_published_one(call, model_directory):
+    """The message names the field that one side lacks."""
+    Path("published.jsonl").write_bytes(jsonl([{"question": f"{i}?", "answer": "a"} for i in "ab"]))
+    Path("held_out.jsonl").write_bytes(jsonl([{"question": f"{i}?"} for i in "cd"]))
+    status, _, err = call("compare", model_directory, "published.jsonl", "held_out.jsonl")
+    assert status == 2
+    assert "held_out.jsonl, line 1: field 'answer' is missing" in err.splitlines()[-1]
+
+
 def test_a_model_is_no_control_of_itself(call, typed, model_directory, sides):
     for control in (model_directory, shutil.copytree(model_directory, "copy")):
         status, out, err = typed("--control", control)

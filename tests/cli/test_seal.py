@@ -234,6 +234,7 @@ def test_verify_says_whether_it_has_read_the_held_out_records(divided, call, ref
     Path(HELD_OUT[1]).write_text("")
     assert refused("verify", *FACTS, *HELD_OUT).startswith(f"{HELD_OUT[1]}: not what")
     assert "SEALED, --seal and --key" in refused("verify", FACTS[0], *HELD_OUT)
+    assert "--key is missing" in refused("verify", *FACTS[:3])
 
 
 # --- audit-logs -----------------------------------------------------------------------------------
@@ -311,6 +312,21 @@ def test_hits_that_were_picked_and_answers_that_differ_need_a_stated_rule(logs, 
         found, out, _ = call(*logs, *arguments)
         assert found == status, out
         assert re.search(printed, out), out
+
+
+def test_the_table_of_logs_replaces_no_part_of_the_seal(logs, call):
+    for name in ("trees/public/trees.jsonl", "trees/private/key.json", "clean.jsonl"):
+        before = Path(name).read_bytes()
+        assert call(*logs, "clean.jsonl", "--csv", name)[0] == 2
+        assert Path(name).read_bytes() == before
+
+
+def test_no_number_is_printed_of_a_model_of_which_nothing_can_be_said(logs, call, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    read = Path("reader.jsonl").read_text().splitlines()
+    Path("picked.jsonl").write_text("\n".join(read[:15]))
+    _, out, _ = call(*logs, "picked.jsonl")
+    assert re.search(r"reader +│ +15 │ +15 │ +\d+ │ +– │ +– │ +– │ cannot say", out), out
 
 
 def test_a_limit_is_the_first_published_records(logs, call):

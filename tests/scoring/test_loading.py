@@ -318,6 +318,12 @@ class TestWeights:
         files[-1].unlink()
         assert "give a complete model" in refusal(directory)
 
+    def test_a_configuration_of_other_sizes_is_named(self, directory):
+        configure(directory, n_embd=64)
+        message = refusal(directory)
+        assert "config.json" in message
+        assert "complete model" not in message
+
 
 def test_the_revision_names_precision_context_and_every_file(directory, monkeypatch):
     def revision(**options) -> str:

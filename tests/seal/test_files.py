@@ -214,6 +214,7 @@ def test_each_fault_is_named(sealed, quiz, tmp_path):
     ]
     faults += [
         (sealed.published, b"".join([*lines[1:], lines[0]]), "public/quiz.jsonl: not what private"),
+        (sealed.published, b"\r\n".join(sealed.published.read_bytes().split(b"\n")), "Windows"),
         (sealed.seal, dump(seal | {"algorithm": "contamination-seal/1"}), "of another version"),
         (sealed.seal, dump(seal | {"level": "\ud800" * 9}), "of another version"),
         (sealed.key, dump(key | {"records": key["records"][1:]}), "seal.json: not what"),

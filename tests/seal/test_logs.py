@@ -6,6 +6,7 @@ import json
 import random
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -372,36 +373,22 @@ def test_what_says_nothing_of_the_set_is_refused(quiz) -> None:
         assert named in refusal(audit_logs, sealed, [log_of(record)])
 
 
-def rows_of(sealed: SealedSet, folder: Path, **changes) -> Log:
-    """Write the published records as a table, each with further columns or without some."""
+def rows_of(sealed: SealedSet, folder: Path, columns: dict[str, Any]) -> Log:
+    """Write the published records as a table, each with further columns or without some.
+
+    A column may depend on the record.
+    """
     rows = []
     for record in sealed.test_set.records:
-        fields = {**record, **changes}
-        rows.append({name: value for name, value in fields.items() if value is not None})
+        fields = {**record, **columns}
+        row = {}
+        for name, value in fields.items():
+            if value is not None:
+                row[name] = value(record) if callable(value) else value
+        rows.append(row)
     path = folder / "answers.jsonl"
     path.write_bytes(jsonl(rows))
     return read_log(path)
-
-
-def test_the_published_set_is_no_log(divisors, tmp_path) -> None:
-    """Nor is it with a score that somebody has added."""
-    for more in ({}, {"correct": False}, {"model": None}):
-        message = refusal(audit_logs, divisors, [rows_of(divisors, tmp_path, **more)])
-        assert "answers.jsonl" in message
-        assert "`model`" in message
-
-
-def test_who_knows_every_answer_is_found_in_any_table_that_is_clear(divisors, tmp_path) -> None:
-    for more in ({"question": None}, {"model": "m"}):
-        (one,) = audit_logs(divisors, [rows_of(divisors, tmp_path, **more)])
-        assert one.hits == len(DIVISORS)
-        assert one.conclusion(0.05) == "proven"
-
-
-def test_a_table_with_questions_and_other_answers_is_one_of_answers(divisors, tmp_path) -> None:
-    (one,) = audit_logs(divisors, [rows_of(divisors, tmp_path, answer="It is 2.")])
-    assert one.model == "answers"
-    assert one.admissible == len(DIVISORS)
 
 
 @pytest.mark.parametrize("column", ["prompt", "messages"])
@@ -409,9 +396,7 @@ def test_the_prompts_of_a_table_are_searched(divisors, tmp_path, column: str) ->
     other = divisors.test_set.records[1]
     shot = f"{other['question']} {other['answer']}"
     for shown, found in ((shot, True), ([{"role": "user", "content": shot}], True), ("v2", False)):
-        changes = {"model": "m"}
-        changes[column] = shown
-        log = rows_of(divisors, tmp_path, **changes)
+        log = rows_of(divisors, tmp_path, {"model": "m", column: shown})
         if found:
             assert "answers.jsonl, line 1" in refusal(audit_logs, divisors, [log])
         else:

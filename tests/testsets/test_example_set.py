@@ -93,6 +93,12 @@ MISSPELT = ['{"question": "q", "answer": "a"}'] * 16 + ['{"question": "q", "anws
         ("a.jsonl", '{"text": "a"}\n17\n', "text/1", ", line 2: write a JSON object, not 17"),
         ("a.json", '[{"text": "a"},\n {"text": ]', "text/1", ", line 2: not JSON (Expecting val"),
         ("a.json", '[{"text": "a"}, 3]', "text/1", ", record 2: write a JSON object, not 3"),
+        (
+            "a.jsonl",
+            '{"text": "a"}\n{\0"text": "b"}\n',
+            "text/1",
+            ", line 2: not JSON (it has a NUL",
+        ),
         ("a.jsonl", f'{{"text": "a"}}\n{{"text": {DEEP}}}\n', "text/1", ", line 2: not JSON (m"),
         ("a.csv", "text,label,text\na,1,b\n", "text/1", ", line 1: column 'text' stands twice"),
         ("a.parquet", b"PAR1 and no more", "text/1", ": not a Parquet file ("),

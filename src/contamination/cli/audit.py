@@ -19,7 +19,6 @@ from contamination.cli.choices import (
     ModelChoice,
     SetChoice,
     check_outputs,
-    check_written,
     open_scorer,
     open_set,
     reference_of,
@@ -144,7 +143,6 @@ def audit(
     if control is not None:
         for model in models:
             label_control(control, model)  # refused before anything is read
-    check_written([csv, html, *(output or [])], [*templates, *models, *files.values()])
     request = Request(
         tests=tests,
         shards=shards,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from contamination.audit.decision import exit_status
-from contamination.cli.choices import check_written
 from contamination.cli.ending import ExitStatus
 from contamination.cli.options import AsJson, CsvFile, option
 from contamination.cli.printing import print_table, save_table, say
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from contamination.seal.logs import ModelAnswers
 
 COLUMNS = ("model", "asked", "named", "hits", "known ≥", "p", "p (Holm)", "verdict")
+NO_NUMBERS = ("–", "–", "–")  # of a model of which nothing can be said
 
 
 def audit_logs(
@@ -54,7 +54,6 @@ def audit_logs(
     whose logs miss records of the set, or have different answers to one record and no
     --epochs.
     """
-    check_written([csv], [*logs, seal, key])
 
     from contamination.seal.files import verify
     from contamination.seal.logs import audit_logs as audit
@@ -87,14 +86,15 @@ def _print(results: "Sequence[ModelAnswers]", sealed: "SealedSet") -> None:
     """Print a row for each model, and what was verified."""
     rows = []
     for result in results:
+        numbers = NO_NUMBERS
+        if not result.reason:
+            numbers = (str(result.known_at_least), f"{result.p:.2g}", f"{result.holm_p:.2g}")
         row = (
             result.model,
             result.records,
             result.admissible,
             result.hits,
-            result.known_at_least,
-            f"{result.p:.2g}",
-            f"{result.holm_p:.2g}",
+            *numbers,
             result.conclusion(sealed.seal.level),
         )
         rows.append(row)
@@ -112,7 +112,9 @@ def _print_coverage(
     for result in results:
         if result.reason:
             line = f"{result.model}: nothing can be said, since {result.reason}"
-            say(f"{line}; see --limit and --epochs", wrap=False)
+            if result.missing or result.differing:
+                line += "; see --limit and --epochs"
+            say(line, wrap=False)
         elif result.conclusion(level) == "cannot say":
             quoted = f"; another answer is {result.unnamed!r}" if result.unnamed else ""
             say(

@@ -2,7 +2,6 @@
 
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -12,7 +11,6 @@ from contamination.audit.export import FORMATS, format_of
 from contamination.audit.request import Axis, Request
 from contamination.cli.flags import flag_of, revision_of_data
 from contamination.errors import InputError, printable
-from contamination.files import writing
 from contamination.testsets.layouts import LAYOUTS
 from contamination.testsets.registry import entries
 from contamination.testsets.templates import parse
@@ -344,33 +342,3 @@ def check_outputs(
     """Raise InputError for names of files that name no format."""
     for file in files:
         format_of(file, formats)
-
-
-def check_written(
-    files: Sequence[Path | None],
-    read: Sequence[Path | str | None],
-) -> None:
-    """Raise InputError for files that cannot be written, are named twice, or are read.
-
-    Of `files`, None is one that was not asked for. `read` names what the command reads,
-    some of which may be paths.
-    """
-    sources = [Path(name).resolve() for name in read if name is not None]
-    written = set[Path]()
-    for file in files:
-        if file is None:
-            continue
-        _check_file(file, sources)
-        if file.resolve() in written:
-            raise InputError(f"{file} would be written twice; name another")
-        written.add(file.resolve())
-
-
-def _check_file(file: Path, sources: Sequence[Path]) -> None:
-    if file.exists() and not file.is_file():
-        raise InputError(f"{file} is no file that can be written to; name another")
-    if file.exists() and file.resolve() in sources:
-        raise InputError(f"{file} is what is read; give another path")
-    folder = next(folder for folder in file.absolute().parents if folder.exists())
-    with writing(file):
-        tempfile.TemporaryFile(dir=folder).close()

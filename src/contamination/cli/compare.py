@@ -15,7 +15,6 @@ from contamination.cli.choices import (
     ModelChoice,
     SetChoice,
     check_outputs,
-    check_written,
     open_scorer,
     open_set,
     reference_of,
@@ -100,7 +99,6 @@ def compare(
     Exit status 1: evidence; or proven, if p is also at most 0.001. 3: the sides differ
     without a model, or nothing can be said. 0: no evidence.
     """
-    check_written(output or [], [model, suspect, held_out, control])
     refuse_swapped(model, suspect)
     refuse_unused_mirror(mirror, [suspect, held_out])
     chosen_model = ModelChoice(
@@ -131,7 +129,8 @@ def compare(
         mirror=mirror,
     )
     published = open_set(published_set)
-    others = open_set(replace(published_set, dataset=held_out))
+    held_out_set = replace(published_set, dataset=held_out, template=published.template, field=None)
+    others = open_set(held_out_set)
 
     from contamination.audit import held_out as comparing
     from contamination.scoring.processes import processes

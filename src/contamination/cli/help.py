@@ -1,4 +1,7 @@
-"""Commands whose help has groups, and which understand other programs' spellings."""
+"""Commands whose help has groups, which understand other programs' spellings.
+
+They refuse to write over what they read.
+"""
 
 import re
 from collections.abc import Sequence
@@ -8,6 +11,7 @@ import typer.core
 
 from contamination.audit.registry import described_tests
 from contamination.cli.options import GROUPS, WHAT
+from contamination.cli.written import check_written
 from contamination.errors import InputError
 
 # The type of what may be repeated, as typer shows it: <list[str]> or <list[Path]>.
@@ -68,6 +72,16 @@ class Command(typer.core.TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse what was typed, in the spellings of this command."""
         return super().parse_args(ctx, self.respelled(args))
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command, unless what it writes would replace what it reads."""
+        typed = {}
+        for parameter in self.params:
+            value = ctx.params.get(parameter.name)
+            if value != parameter.default:  # such as `published`, which may be a folder, too
+                typed[parameter.name or ""] = value
+        check_written(typed)
+        return super().invoke(ctx)
 
     def respelled(self, typed: Sequence[str]) -> list[str]:
         """Return arguments in our spelling; `--model NAME` is the first argument MODEL.

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 import typer
 
 from contamination.cli import options as o
-from contamination.cli.choices import check_written
 from contamination.cli.ending import ExitStatus
 from contamination.cli.options import option
 from contamination.cli.printing import json_rows, print_table, save_table, say
@@ -45,7 +44,6 @@ def leaderboard(
     """
     if kind != "orderings" and not own:
         raise InputError("--kind goes with --own: give both, or leave it out")
-    check_written([csv], [stores, *(name.rpartition(":")[0] for name in own or ())])
 
     from contamination.audit.ranking import own_statistic, score_statistics
 

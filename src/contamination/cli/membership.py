@@ -8,7 +8,6 @@ from contamination.cli import options as o
 from contamination.cli.choices import (
     ModelChoice,
     SetChoice,
-    check_written,
     open_generator,
     open_scorer,
     open_set,
@@ -133,7 +132,6 @@ def membership(
     With --score, scores for which MODEL goes on with a text, fills a gap, or chooses an
     option.
     """
-    check_written([csv], [model, dataset, reference])
     further = checked(asked, OF_TEXTS + OF_ITEMS) if asked else []
     chosen_set = SetChoice(
         dataset=dataset,

@@ -229,7 +229,6 @@ def test(
         text,
         request,
         mode,
-        read=[control, seal, key, held_out],
         output=output or [],
     )
     if sealed:

@@ -10,7 +10,6 @@ from contamination.cli.choices import (
     SetChoice,
     TextChoice,
     check_outputs,
-    check_written,
 )
 from contamination.cli.flags import flag_of
 from contamination.cli.unused import (
@@ -44,15 +43,9 @@ def check_options(
     request: Request,
     mode: TestMode,
     *,
-    read: Sequence[Path | str | None],
     output: Sequence[Path],
 ) -> None:
-    """Raise InputError for options that do nothing, contradict each other or cannot be met.
-
-    `read` names what the command reads beside model and set, some of which may be
-    paths.
-    """
-    check_written(output, [model, chosen_set.dataset, *read])
+    """Raise InputError for options that do nothing, contradict each other or cannot be met."""
     refuse_swapped(model, chosen_set.dataset)
     check_directory(Path(request.directory))
     check_outputs(output)

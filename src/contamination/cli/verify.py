@@ -59,9 +59,16 @@ def verify(
     """
     of_a_seal = (seal, key, held_out, date, ca)
     if any(path is not None for path in of_a_seal):
-        if seal is None or key is None or against is not None or len(paths) > 1:
+        if against is not None or len(paths) > 1:
             raise InputError(
                 "a seal is verified by SEALED, --seal and --key: give these alone",
+            )
+        if seal is None:
+            raise InputError("a seal is verified by SEALED, --seal and --key: --seal is missing")
+        if key is None:
+            raise InputError(
+                "a seal is verified by SEALED, --seal and --key: --key is missing; without it, "
+                f"compare what `sha256sum {paths[0]}` prints with `sha256` in {seal}"
             )
         verify_sealed(paths[0], seal, key, held_out=held_out, date=date, ca=ca)
     else:
@@ -179,6 +186,8 @@ def _stores_in(paths: Sequence[Path]) -> list[Path]:
     directories = list[Path]()
     texts = list[Path]()
     for path in paths:
+        if not path.exists():
+            raise InputError(f"{path}: no such folder; name an audit's --store")
         directories += [header.parent for header in sorted(path.rglob("store.json"))]
         directories += [header.parent for header in sorted(path.rglob(SIDES_HEADER))]
         texts += path.rglob("completions.json")

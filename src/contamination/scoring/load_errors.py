@@ -61,6 +61,10 @@ def _advice(error: Exception) -> str:
         return "free some, or name a folder on a larger disk with HF_HOME"
     if "trust_remote_code" in str(error):
         return "read the code that comes with it, then allow it with trust_remote_code"
+    if isinstance(error, ImportError):
+        return "install what it requires"
+    if "ignore_mismatched_sizes" in str(error):
+        return "its weights have other sizes than its config.json states: give those of one model"
     if any(isinstance(cause, pickle.UnpicklingError) for cause in causes(error)):
         return "its pickle holds more than weights and is not run; give a model with *.safetensors"
     for cause in causes(error):

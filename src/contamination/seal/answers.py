@@ -107,6 +107,15 @@ def said(text: str) -> str:
     return answer if whole is None else whole[1]
 
 
+def count_mentions(name: str, text: str) -> int:
+    """Return how often a name stands in a text as a word; a letter as a capital alone.
+
+    >>> count_mentions("ash", "Ash, or ashes?")
+    1
+    """
+    return len(_pattern(name).findall(text)) if name else 0
+
+
 def _without_thoughts(text: str) -> str:
     """Return what a model wrote after it thought, or instead of it."""
     text = _THOUGHT.sub("", text)
@@ -149,11 +158,13 @@ def _named_in(text: str, names: Sequence[Set[str]]) -> int | None:
 
 def _match(name: str, text: str) -> re.Match[str] | None:
     """Return where a name stands in a text as a word; a letter as a capital alone."""
-    if not name:
-        return None
+    return _pattern(name).search(text) if name else None
+
+
+def _pattern(name: str) -> re.Pattern[str]:
     if _is_letter(name):
-        return re.search(rf"(?<![\w.]){name.upper()}(?!\w|\.\w)", text)
-    return re.search(rf"(?<![\w.]){re.escape(name)}(?!\w|\.\w)", text, re.IGNORECASE)
+        return re.compile(rf"(?<![\w.]){name.upper()}(?!\w|\.\w)")
+    return re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w|\.\w)", re.IGNORECASE)
 
 
 def _alone(name: str, text: str) -> bool:

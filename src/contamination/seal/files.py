@@ -347,8 +347,15 @@ def verify(
 
 def require(path: Path, drawn: bytes, key: Path | str) -> None:
     """Raise InputError for a file that is not, byte for byte, what a key draws."""
-    if read_bytes(path) != drawn:
+    published = read_bytes(path)
+    if published == drawn:
+        return
+    if published.replace(b"\r\n", b"\n") == drawn:
         raise InputError(
-            f"{path}: not what {key} draws: it was changed or re-ordered since sealing, "
-            "or the key is of another set; take the originals"
+            f"{path}: not what {key} draws: its line ends are those of Windows (git's autocrlf "
+            "changes them); take the original"
         )
+    raise InputError(
+        f"{path}: not what {key} draws: it was changed or re-ordered since sealing, "
+        "or the key is of another set; take the originals"
+    )

@@ -8,12 +8,17 @@ and the number of such *hits* is a sum of independent coins: `statistics.hits_lo
 is exact. An answer that is none of the k says nothing. Which one was named,
 `seal.answers` reads from what the model wrote, never from a score.
 
-Three things make answers depend on the key without any training:
+Four things make answers depend on the key without any training:
 
 - A prompt that shows other records of the set with their published answers. Such a log
   is refused where its prompts are in it.
+- A prompt that shows the published answer of its own record. Prompts are tested by the
+  law of hits, as answers are: the published one may not be the right answer that they
+  name most often in too many records for chance.
 - A choice of records by their score. A model whose logs do not hold all records of the
-  set, each once, is one of which nothing can be said.
+  set, each once, is one of which nothing can be said. Nor can it where nearly all
+  answers that name a right one are hits, and those that name none could have been
+  misses before somebody blanked them: as misses they would leave too few hits.
 - A choice among several answers to one record by their score. Answers that differ are
   counted, and nothing can be said unless a rule was stated (`Rule`) that does not look
   at scores.
@@ -27,9 +32,10 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from contamination import statistics
-from contamination.audit.decision import strength
+from contamination.audit.decision import PROOF, strength
 from contamination.audit.objections import Conclusion
 from contamination.errors import InputError, brief
+from contamination.seal.columns import nearly_all, refuse_unclear
 from contamination.seal.files import SealedSet
 from contamination.seal.questions import Questions
 from contamination.statistics.results import p_from_log10
@@ -100,12 +106,16 @@ class ModelAnswers:
 
 @dataclass(frozen=True)
 class _Answer:
-    """The right answer that a model named (None: none, or several), and when."""
+    """The right answer that a model named (None: none, or several), and when.
+
+    `told` are the right answers that the prompt names most often.
+    """
 
     file: int
     epoch: int
     pick: int | None
     text: str
+    told: frozenset[int]
 
 
 def audit_logs(
@@ -136,8 +146,8 @@ def audit_logs(
     InputError
         A seal without answers, a limit above the number of its records, a log of other
         records, one of records after the limit, prompts that show other records of the
-        set, a table that is the published set itself, and names of models that differ
-        by blanks alone.
+        set, a table of which another column may be what the model wrote, and names of
+        models that differ by blanks alone.
     """
     if not sealed.listed("answers"):
         raise InputError(
@@ -170,24 +180,19 @@ def _read_answers(
     answers: dict[str, dict[int, list[_Answer]]] = {}
     unread: dict[str, int] = {}
     for file, log in enumerate(logs):
-        repeated = 0
+        places = [questions.place_of(record) for record in log.records]
+        refuse_unclear(log, places, questions)
         places_held: dict[str, set[int]] = {}
-        for record in log.records:
-            place = questions.place_of(record)
-            repeated += questions.repeats(record, place)
+        for record, place in zip(log.records, places, strict=True):
             places_held.setdefault(record.model, set()).add(place)
             of_model = answers.setdefault(record.model, {})
             if place in questions.to_ask:
                 pick = questions.named_by(record, place)
-                answer = _Answer(file, record.epoch, pick, record.completion)
+                told = questions.told_by(record, place)
+                answer = _Answer(file, record.epoch, pick, record.completion, told)
                 of_model.setdefault(place, []).append(answer)
-        if repeated == len(log.records):
-            raise InputError(
-                f"{log.path}: its rows are those of {questions.name} as it was published; give "
-                "what a model answered, or name that model in a column `model`"
-            )
-        for model, places in places_held.items():
-            lost = max(0, (log.claimed or 0) - len(places))
+        for model, held in places_held.items():
+            lost = max(0, (log.claimed or 0) - len(held))
             unread[model] = unread.get(model, 0) + lost
     return answers, unread
 
@@ -232,6 +237,11 @@ def _count_hits(
     log10_p = statistics.hits_log10_p(hits, chances)
     level = questions.level / models
     missing = max(lost, len(questions.to_ask) - len(answers))
+    reasons = _reasons(missing, differing, epochs)
+    reasons += _told_reasons(answers, questions)
+    if not reasons and log10_p <= math.log10(questions.level):
+        chance_of_all = [1 / len(questions.names[place]) for place in answers]
+        reasons += _blank_reasons(hits, len(picks), chance_of_all, models=models)
     return ModelAnswers(
         model=model,
         records=len(answers),
@@ -247,11 +257,12 @@ def _count_hits(
         repeated=repeated,
         differing=differing,
         unnamed=_first_unnamed(answers.values()),
-        reason=_reason(missing, differing, epochs),
+        reason=" and ".join(reasons),
     )
 
 
-def _reason(missing: int, differing: int, epochs: Rule | None) -> str:
+def _reasons(missing: int, differing: int, epochs: Rule | None) -> list[str]:
+    """Return what the logs of a model lack."""
     reasons = list[str]()
     if missing:
         reasons.append(
@@ -261,7 +272,56 @@ def _reason(missing: int, differing: int, epochs: Rule | None) -> str:
         reasons.append(
             f"{differing:,} of its records have {SEVERAL} (state which epochs count)",
         )
-    return " and ".join(reasons)
+    return reasons
+
+
+def _told_reasons(
+    answers: Mapping[int, Sequence[_Answer]],
+    questions: Questions,
+) -> list[str]:
+    """Return that prompts name published answers too often for chance, if they do.
+
+    A prompt that names all right answers alike, as a list of options does, says nothing.
+    """
+    chances = list[float]()
+    hits = 0
+    for place, of_record in answers.items():
+        told = frozenset[int]().union(*(answer.told for answer in of_record))
+        right = len(questions.names[place])
+        if 0 < len(told) < right:
+            chances.append(len(told) / right)
+            hits += questions.published[place] in told
+    if statistics.hits_log10_p(hits, chances) > math.log10(questions.level):
+        return []
+    return [
+        f"{hits:,} of its prompts name the published answer of their own record more often than "
+        f"other right ones, where chance would make it {sum(chances):,.0f} (give logs of prompts "
+        "without answers)"
+    ]
+
+
+def _blank_reasons(
+    hits: int,
+    named: int,
+    chances: Sequence[float],
+    *,
+    models: int,
+) -> list[str]:
+    """Return that answers which name no right one could hide misses, if they could.
+
+    `chances` are those of all records that the model was asked.
+    """
+    blank = len(chances) - named
+    if blank == 0 or not nearly_all(hits, named):
+        return []
+    p = min(1.0, models * p_from_log10(statistics.hits_log10_p(hits, chances)))
+    if p <= PROOF:
+        return []
+    return [
+        f"{hits:,} of {named:,} answers that name a right one are hits, and {blank:,} name none "
+        f"or several: if somebody chose these by the score, p could be {p:.2g} (give what the "
+        "model wrote to each record)"
+    ]
 
 
 def _first_unnamed(answers: Iterable[Sequence[_Answer]]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 
 from contamination.errors import InputError
-from contamination.seal.answers import named, said
+from contamination.seal.answers import count_mentions, named, said
 from contamination.seal.draws import Drawn
 from contamination.seal.files import SealedSet
 from contamination.seal.shots import Shots
@@ -44,6 +44,7 @@ class Questions:
         self.level = sealed.seal.level
         self.count = _count_asked(self.name, len(records), limit)
         self.drawn = sealed.drawn
+        self.answers_of = str(sealed.seal.answers_of)  # the field
         self.names = [_names(drawn, {}) for drawn in sealed.drawn]
         self.published: dict[int, int] = {}
         for place, drawn in enumerate(sealed.drawn):
@@ -96,17 +97,22 @@ class Questions:
             )
         return place
 
-    def repeats(self, record: LogRecord, place: int) -> bool:
-        """Return whether a row that names no model says what the published record says.
-
-        That are the answer and whatever else of the record the row has, such as the
-        question.
-        """
-        published = self.records[place]
-        fields = (record.row.keys() & published.keys()) - {self.key}
-        if record.row.get("model") is not None or not {"answer"} < fields:
+    def is_published(self, text: str, place: int) -> bool:
+        """Return whether a text is the published answer of a record, as a whole."""
+        if said(text) == said(str(self.records[place][self.answers_of])):
+            return True
+        if place not in self.published:
             return False
-        return all(str(record.row[name]) == str(published[name]) for name in fields)
+        return said(text) in self.names[place][self.published[place]]
+
+    def told_by(self, record: LogRecord, place: int) -> frozenset[int]:
+        """Return the right answers that a prompt names most often; none if it names none."""
+        prompt = _line(record.prompt)
+        mentions = []
+        for names in self.names[place]:
+            mentions.append(sum(count_mentions(name, prompt) for name in names))
+        most = max(mentions, default=0)
+        return frozenset(pick for pick, count in enumerate(mentions) if 0 < count == most)
 
     def named_by(self, record: LogRecord, place: int) -> int | None:
         """Return which right answer a model has named, by the letters of its prompt."""

@@ -45,7 +45,7 @@ def read_records(path: Path) -> list[Record]:
     records = FORMATS[path.suffix](path)
     if not records:
         raise InputError(
-            f"{path}: the test set is empty; give a file with at least two records",
+            f"{path}: the test set is empty; give a file with records",
         )
     return records
 
@@ -205,6 +205,8 @@ def _parse_json(text: str, path: Path, first_line: int, objects: _Objects) -> An
     except (ValueError, RecursionError) as error:
         # Also an integer that Python does not convert.
         problem = getattr(error, "msg", None) or str(error)
+        if "\0" in text:
+            problem = "it has a NUL byte"
         line = first_line + getattr(error, "lineno", 1) - 1
         raise InputError(
             f"{path}, line {line}: not JSON ({problem[:99]}); write an object a line, or a list"

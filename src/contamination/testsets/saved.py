@@ -107,7 +107,7 @@ def _read_rows(folder: Path, *, home: Path) -> list[Record]:
         raise _damaged(folder, str(error)) from error
     if not records:
         raise InputError(
-            f"{folder}: the test set is empty; give one with at least two records",
+            f"{folder}: the test set is empty; give one with records",
         )
     return records
 

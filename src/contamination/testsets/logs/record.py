@@ -143,8 +143,7 @@ def leaves(value: Any) -> Iterator[Any]:
     waiting = [value]
     while waiting:
         inner = waiting.pop()
-        if isinstance(inner, str):
-            inner = _decoded(inner)
+        inner = decoded(inner)
         if isinstance(inner, Mapping):
             inner = list(inner.values())
         if isinstance(inner, list | tuple):
@@ -153,9 +152,9 @@ def leaves(value: Any) -> Iterator[Any]:
             yield inner
 
 
-def _decoded(text: str) -> Any:
-    """Return the list or the object whose JSON a text is, else the text as it is."""
-    if not text.lstrip().startswith(("[{", '["', '{"')):
+def decoded(text: Any) -> Any:
+    """Return the list or the object whose JSON a text is, else the value as it is."""
+    if not isinstance(text, str) or not text.lstrip().startswith(("[{", '["', '{"')):
         return text
     try:
         return json.loads(text)

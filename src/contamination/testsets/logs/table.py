@@ -15,6 +15,7 @@ from contamination.testsets.logs.record import (
     LogPart,
     LogRecord,
     Name,
+    decoded,
     number_of,
     parsed,
     text_of,
@@ -22,26 +23,6 @@ from contamination.testsets.logs.record import (
 from contamination.testsets.records import Record
 
 FIELDS = frozenset({"id", "answer"})  # which every row has
-# Other names of what a model wrote. Beside one of them `answer` may be the right answer.
-WRITTEN = frozenset(
-    {
-        "completion",
-        "generated",
-        "generated_answer",
-        "generated_text",
-        "generation",
-        "model_answer",
-        "model_output",
-        "model_response",
-        "output",
-        "pred",
-        "predicted",
-        "predicted_answer",
-        "prediction",
-        "reply",
-        "response",
-    }
-)
 SHOWN = ("prompt", "messages")  # what a model was shown, where a row says so
 NAME = "a table with `id`, `answer` and, of several, `model`"
 
@@ -63,7 +44,7 @@ class Row(LogPart):
 def read(path: Path, rows: Iterable[Record]) -> Log:
     """Return the records of a table.
 
-    Raises InputError where a row has no id or no answer, and where another column may be
+    Raises InputError where a row has no id or no answer, and where its messages end with
     what the model wrote.
 
     An id that is a number counts records from 1. Without `epoch`, answers to one record
@@ -73,8 +54,8 @@ def read(path: Path, rows: Iterable[Record]) -> Log:
     epochs = Counter[tuple[str, str]]()
     for place, row in rows:
         where = f"{path}, {place}"
-        _refuse_two_answers(row, where)
         entry = parsed(Row, row, where, NAME)
+        _refuse_reply(row, where)
         model = entry.model or writable(path.stem)
         epochs[model, entry.id] += 1
         counted = number_of(entry.id) if entry.id.isdecimal() else None
@@ -92,12 +73,14 @@ def read(path: Path, rows: Iterable[Record]) -> Log:
     return Log(path, tuple(records))
 
 
-def _refuse_two_answers(row: Mapping[str, Any], where: str) -> None:
-    """Raise InputError for a row of which nobody knows what the model wrote."""
-    for name in row:
-        usual = str(name).strip().casefold().replace(" ", "_").replace("-", "_").rstrip("s")
-        if usual in WRITTEN:
-            raise InputError(
-                f"{where}: either of `answer` and `{name}` may be what the model wrote; call that "
-                "column `answer`, and take the other out"
-            )
+def _refuse_reply(row: Mapping[str, Any], where: str) -> None:
+    """Raise InputError for messages of which the model wrote the last one."""
+    messages = decoded(row.get("messages"))
+    if not isinstance(messages, list) or not messages:
+        return
+    last = messages[-1]
+    if isinstance(last, Mapping) and last.get("role") == "assistant":
+        raise InputError(
+            f"{where}: `messages` ends with what the model wrote; give that as `answer`, and in "
+            "`messages` what the model was shown"
+        )
