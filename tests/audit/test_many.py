@@ -209,8 +209,9 @@ def test_a_copy_of_the_model_and_held_out_records_of_no_set_are_refused(tokenize
 
     request = replace(REQUEST, directory=tmp_path)
     sets = {"words": lambda: PUBLISHED}
-    (pair,) = audit_pairs(["a"], sets, request, scorer, control="copy")
-    assert "weights of the model" in pair.found
+    parts = {"words": lambda: HELD_OUT}
+    pairs = audit_pairs(["a"], sets, request, scorer, control="copy", held_out=parts, sides=SIDES)
+    assert ["weights of the model" in pair.found for pair in pairs] == [True, True]
     with pytest.raises(InputError, match="control"):
         next(audit_pairs(["a"], sets, request, scorer, control="a"))
     with pytest.raises(InputError, match="lamps"):
