@@ -245,4 +245,4 @@ def test_type_checkers_see_every_module_that_is_imported_late():
     """`__getattr__` alone would make all names of a module that is left out `Any`."""
     source = inspect.getsource(statistics)
     seen = re.findall(r"from contamination\.statistics\.(\w+) import \*", source)
-    assert seen == sorted(set(statistics._HOMES.values()))
+    assert seen == sorted(set(statistics.HOMES.values()))
