@@ -149,3 +149,14 @@ def test_weighted_draws_have_the_null_law():
             assert found == pytest.approx(exact, rel=0.1)
     both = ((draws[0] > 1) & (draws[1] > 1)) @ weights / weights.size
     assert both == pytest.approx(((sums[0] > 1) & (sums[1] > 1)).mean(), rel=0.1)
+
+
+def test_tops_of_two_statistics_with_the_same_chance_are_ties():
+    """Their logarithms are sums of the same terms in another order, and differ by the last bit."""
+    tied = np.array([[2, 2, 3, 4, 1, 4], [3, 2, 4, 2, 4, 1]])  # tops of each of nine orderings
+    scores = np.zeros((2, 6, 9))
+    for statistic, shard in np.ndindex(tied.shape):
+        first = 4 * statistic  # no ordering is a top of both
+        scores[statistic, shard, first : first + tied[statistic, shard]] = 1
+    result = westfall_young_test(scores, resamples=4_000, rng=np.random.default_rng(0))
+    assert result.p == pytest.approx(2 * np.prod(tied[0] / 9), rel=0.1)
