@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -21,6 +22,7 @@ from contamination.scoring.store_format import (
     Header,
     ScoredSequence,
     count_values,
+    part_schema,
     read_part,
     write_part,
 )
@@ -106,12 +108,20 @@ def foreign(path: Path) -> None:
     store_of(path.parent, replace(HEADER, seed=2)).append(units(2)[:4])
 
 
+def retyped(path: Path) -> None:
+    """Write the same numbers in double precision, under the same key."""
+    table = pq.read_table(path)
+    doubles = part_schema(replace(HEADER, summed=True)).with_metadata(table.schema.metadata)
+    pq.write_table(table.cast(doubles), path)
+
+
 @pytest.mark.parametrize(
     "fault",
     [
         lambda path: path.write_bytes(path.read_bytes()[:100]),
         directory,
         foreign,
+        retyped,
         # Readers go by the name.
         lambda path: path.rename(path.with_name("part-00000.00009-00000.00009.parquet")),
     ],

@@ -160,3 +160,12 @@ def test_tops_of_two_statistics_with_the_same_chance_are_ties():
         scores[statistic, shard, first : first + tied[statistic, shard]] = 1
     result = westfall_young_test(scores, resamples=4_000, rng=np.random.default_rng(0))
     assert result.p == pytest.approx(2 * np.prod(tied[0] / 9), rel=0.1)
+
+
+def test_of_one_draw_p_is_the_mean_weight_of_those_that_reach_the_statistic():
+    """On average (w(0) + P(T >= T0)) / 2, where the better of two orderings is canonical."""
+    z = np.array([[1.0, -1.0]])
+    (log_weight,) = log_weights(np.array([[1.0]]), [ladder(z)])
+    rng = np.random.default_rng(3)
+    p = [westfall_young_test([z], resamples=1, rng=rng).p for _ in range(200)]
+    assert np.mean(p) == pytest.approx((np.exp(log_weight) + 0.5) / 2, rel=0.1)
