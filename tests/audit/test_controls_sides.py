@@ -4,10 +4,18 @@ import numpy as np
 import pytest
 
 from contamination.audit.controls import sides
+from contamination.audit.controls.sides import mark_table
 
 
 @pytest.mark.parametrize("paired", [False, True])
 def test_of_many_records_a_part_with_both_sides_is_compared(monkeypatch, paired):
+    compared = []
+
+    def recorded(texts):
+        compared.extend(int(text.split()[-1]) for text in texts)
+        return mark_table(texts)
+
+    monkeypatch.setattr(sides, "mark_table", recorded)
     monkeypatch.setattr(sides, "MOST_RECORDS", 20)
     texts = [f"red stone {number}" for number in range(120)]
     published = np.arange(120) < (60 if paired else 118)
@@ -15,6 +23,9 @@ def test_of_many_records_a_part_with_both_sides_is_compared(monkeypatch, paired)
     control = sides.compare_sides(texts, published, strata, seed=0)
     assert set(control.p_values) == set(sides.FEATURES)
     assert 0 < control.p <= 1
+    of_sides = np.bincount(published[compared]).tolist()  # held back, published
+    assert of_sides == ([10, 10] if paired else [2, 10])
+    assert len(np.unique(strata[compared])) == (10 if paired else 1)
 
 
 WORDS = [

@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
@@ -249,6 +249,7 @@ pieces = st.builds(
 )
 
 
+@example([Evidence("successor", 0.001)], 0.05)
 @given(st.lists(pieces, min_size=1, max_size=4), st.floats(1e-6, 0.5))
 def test_the_level_is_that_of_the_smallest_p_and_whatever_else_is_known_only_takes_away(
     evidence, alpha

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from contamination.audit import shard_scores
+from contamination.audit import registry, shard_scores
 from contamination.audit.registry import TESTS
 from contamination.audit.shard_scores import COUNTED, TOKEN_SCORES, min_p_successors
-from contamination.scoring.store import Header, create_store
+from contamination.scoring.store import Header, ShardTokens, create_store
 from contamination.statistics import centred_successors, sharded_exact_test, successor_scores
+from fakes.level import check_level
 from fakes.made_up_store import HEADER, units
 
 LONGEST = 40
@@ -111,3 +112,44 @@ def test_every_test_says_how_a_shard_is_scored(test):
     """Options are read from the store as they are; all others need a function."""
     has_scores = test.from_store is not None or (test.name, test.b) in TOKEN_SCORES
     assert has_scores or test.kind == "alternatives"
+
+
+# --- laws of every test, also of one that is registered tomorrow ---------------------------------
+
+
+@pytest.mark.parametrize("score", TOKEN_SCORES.values(), ids=map(str, TOKEN_SCORES))
+@pytest.mark.parametrize("resolution", [0.0, 2.0])
+def test_a_score_of_tokens_treats_all_orderings_alike(score, resolution):
+    """Else it knows which of them is the canonical one, and its p is no p-value."""
+    rng = np.random.default_rng(0)
+    lengths = (3, 20, 9)
+    example = np.repeat(range(3), lengths)
+    position = np.concatenate([np.arange(length, dtype=np.int32) for length in lengths])
+    leading = example == rng.integers(3, size=(8, 1))
+    values = rng.normal(-3, 1, leading.shape).astype(np.float32)
+    tokens = ShardTokens(values, leading, position, resolution)
+    for order in (np.arange(8)[::-1], rng.permutation(8)):
+        moved = tokens._replace(logprobs=values[order], leading=leading[order])
+        np.testing.assert_allclose(score(moved), score(tokens)[order], atol=1e-9)
+
+
+OF_PAIRS = [test for test in TESTS.values() if test.kind == "successors"]
+
+
+@pytest.mark.parametrize("test", OF_PAIRS, ids=lambda test: test.name)
+def test_a_test_of_pairs_keeps_its_level(test, monkeypatch):
+    """On stores in which no pair is special."""
+    monkeypatch.setattr(shard_scores, "SAMPLED_ORDERINGS", 99)
+    monkeypatch.setattr(registry, "MIN_P_DRAWS", 99)
+    rng = np.random.default_rng(0)
+    p_values = [test.result(made_up_store(rng), 0).p for _ in range(60)]
+    check_level(p_values, 0.1, 0.5, reached=False)
+
+
+def test_legends_tell_tests_apart_in_colour_and_in_grey():
+    shown = [(test.label, test.colour, test.marker) for test in TESTS.values()]
+    assert [len(set(column)) for column in zip(*shown, strict=True)] == [len(TESTS)] * 3
+
+
+def test_every_test_has_a_line_of_help():
+    assert all(test.help.strip() for test in TESTS.values())

@@ -203,7 +203,7 @@ def test_the_nats_a_character_of_a_control_stand_beside_those_of_the_model(
     if test == "sharded_exact":
         (store,) = suspect.stores
         nats = open_store(store).log_probs(0).sum()
-        assert told["model"] == pytest.approx(-nats / characters, rel=1e-6)
+        assert told["model"] == pytest.approx(-nats / characters, rel=1e-12)
     assert "nats_per_character" not in suspect.as_dict()
 
 

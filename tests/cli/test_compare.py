@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from contamination.audit.comparison import STATED, Comparison
 from contamination.audit.held_out import SidesRequest, compare
 from contamination.audit.text_report import read_records
 from contamination.errors import InputError
@@ -70,6 +71,7 @@ def test_a_control_and_strata_are_in_the_result(typed, make_model):
     assert result["within"] == "source"
     assert result["read_at_least"] is None
     assert result["control_model"]["model_revision"] != result["model_revision"]
+    assert result["control_model"]["draw"] == result["draw"] == STATED
 
 
 def test_a_positive_verdict_without_a_control_asks_for_one(typed):
@@ -340,3 +342,33 @@ def test_a_comparison_that_was_killed_goes_on_and_gives_the_same_bytes(tmp_path,
     assert len(files) > 3
     for path in files:
         assert (found.store.directory / path.name).read_bytes() == path.read_bytes()
+
+
+@pytest.fixture
+def six(tmp_path, tokenizer) -> Comparison:
+    """Compare three records a side, of which 1/20 is the least p."""
+    texts = [f"{word} stones" for word in ("red", "blue", "green", "grey", "pink", "white")]
+    sides = (_set("published", texts[:3]), _set("held_out", texts[3:]))
+    return compare(Reader(tokenizer, 0.0), *sides, _request(tmp_path))
+
+
+@pytest.mark.parametrize(("p", "objects"), [(0.05, True), (0.0501, False)])
+def test_baselines_object_at_their_own_level(six, p, objects):
+    compared = replace(six, blind=replace(six.blind, p=p))
+    assert bool(compared.evidence().differs) == objects
+
+
+@pytest.mark.parametrize("tests", [1, 3])
+def test_the_least_p_of_a_comparison_is_corrected_as_its_p_is(six, tests):
+    assert six.evidence(corrected_for=tests).floor == pytest.approx(tests / 20)
+
+
+def test_more_records_are_called_read_at_a_larger_level(tmp_path, tokenizer):
+    texts = [f"stone {number}" for number in range(80)]
+    published = _set("published", [f"{text} read" for text in texts[:40]])
+    asked = SidesRequest(scores=("loss",), resamples=99, directory=tmp_path, drawn=True)
+    read = []
+    for level in (0.05, 0.5):
+        sides = (published, _set("held_out", texts[40:]), asked)
+        read.append(compare(Reader(tokenizer, 1.0), *sides, level=level).read_records)
+    assert set(read[0]) < set(read[1])

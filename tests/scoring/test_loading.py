@@ -339,6 +339,9 @@ def test_the_revision_names_precision_context_and_every_file(directory, monkeypa
         found.append(revision())
     configure(directory, note="changed")
     found.append(revision())
+    source = ModelSource(str(directory))
+    config = loading.read_config(source)
+    found += [loading.identity(source, config, torch.float32, start) for start in (1, 2)]
     assert len(set(found)) == len(found)
 
 

@@ -383,3 +383,18 @@ def test_the_published_alternative_is_not_always_scored_first(tokenizer, tmp_pat
         texts = [np.append(group.prefix, rest).astype(np.int32).tobytes() for rest in group.rests]
         places.add(sorted(texts, key=asked.index).index(texts[0]))
     assert len(places) > 1
+
+
+def test_what_another_model_of_a_server_answers_is_not_added(tokenizer, tmp_path):
+    """Pairs are added without a look at those that are stored."""
+    broken = MadeUpScorer(tokenizer, survives=25)
+    broken.served = "one"
+    with pytest.raises(Breakdown):
+        run(broken, tmp_path, plan=PAIRS)
+    before = contents(tmp_path)
+    assert len(before) > 1
+    other = MadeUpScorer(tokenizer)
+    other.served = "two"
+    with pytest.raises(InputError, match="'one', and 'two'"):
+        run(other, tmp_path, plan=PAIRS)
+    assert contents(tmp_path) == before

@@ -67,7 +67,7 @@ def test_far_tail_near_the_bonferroni_bound(shift):
     assert result.marginals[names.index(result.best)].log10_p == least
     assert least < {1.5: -15, 3.0: -60, 6.0: -90}[shift]
     assert least - 0.3 <= result.log10_p <= least + np.log10(3) + 0.3
-    assert result.p == pytest.approx(10**result.log10_p)
+    assert result.p == pytest.approx(10**result.log10_p, rel=1e-9, abs=0)
 
 
 def test_every_choice_of_canonical_index_gives_a_valid_p():
@@ -149,3 +149,23 @@ def test_weighted_draws_have_the_null_law():
             assert found == pytest.approx(exact, rel=0.1)
     both = ((draws[0] > 1) & (draws[1] > 1)) @ weights / weights.size
     assert both == pytest.approx(((sums[0] > 1) & (sums[1] > 1)).mean(), rel=0.1)
+
+
+def test_tops_of_two_statistics_with_the_same_chance_are_ties():
+    """Their logarithms are sums of the same terms in another order, and differ by the last bit."""
+    tied = np.array([[2, 2, 3, 4, 1, 4], [3, 2, 4, 2, 4, 1]])  # tops of each of nine orderings
+    scores = np.zeros((2, 6, 9))
+    for statistic, shard in np.ndindex(tied.shape):
+        first = 4 * statistic  # no ordering is a top of both
+        scores[statistic, shard, first : first + tied[statistic, shard]] = 1
+    result = westfall_young_test(scores, resamples=4_000, rng=np.random.default_rng(0))
+    assert result.p == pytest.approx(2 * np.prod(tied[0] / 9), rel=0.1)
+
+
+def test_of_one_draw_p_is_the_mean_weight_of_those_that_reach_the_statistic():
+    """On average (w(0) + P(T >= T0)) / 2, where the better of two orderings is canonical."""
+    z = np.array([[1.0, -1.0]])
+    (log_weight,) = log_weights(np.array([[1.0]]), [ladder(z)])
+    rng = np.random.default_rng(3)
+    p = [westfall_young_test([z], resamples=1, rng=rng).p for _ in range(200)]
+    assert np.mean(p) == pytest.approx((np.exp(log_weight) + 0.5) / 2, rel=0.1)

@@ -1,5 +1,7 @@
 """Inputs that statistics take and refuse, and p-values that are never zero."""
 
+import inspect
+import re
 import warnings
 
 import numpy as np
@@ -237,3 +239,10 @@ def test_every_function_that_gives_p_values_has_a_line_of_its_guarantee():
     given = {name for name in statistics.__all__ if name.endswith(("_test", "_p_values"))}
     lines = statistics.__doc__.splitlines()
     assert given <= {line.split("`")[1] for line in lines if line.startswith("`")}
+
+
+def test_type_checkers_see_every_module_that_is_imported_late():
+    """`__getattr__` alone would make all names of a module that is left out `Any`."""
+    source = inspect.getsource(statistics)
+    seen = re.findall(r"from contamination\.statistics\.(\w+) import \*", source)
+    assert seen == sorted(set(statistics.HOMES.values()))

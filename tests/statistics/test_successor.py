@@ -113,6 +113,8 @@ def test_what_the_engine_cannot_tell_apart_is_zero():
     off = ~np.eye(6, dtype=bool)
     assert (centred_successors(rounded, resolution=1e-3)[off] == 0).all()
     assert exact(centred_successors(additive)).p == 1.0  # silent to the last bit
+    largest = np.abs(centred_successors(rounded)[off]).max()
+    assert (centred_successors(rounded, resolution=largest)[off] == 0).all()
     rounded[2, 4] += 1
     kept = centred_successors(rounded, resolution=1e-3)
     np.testing.assert_array_equal(kept, centred_successors(rounded))

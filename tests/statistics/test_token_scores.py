@@ -121,3 +121,10 @@ def test_a_token_that_moves_by_less_than_the_engine_rounds_is_silent():
     found = centred_tokens(logprobs, leading, resolution=1e-3)
     assert (found != 0).any(axis=0).tolist() == [False, False, True, False]
     np.testing.assert_array_equal(found[:, 2], centred_tokens(logprobs, leading)[:, 2])
+
+
+def test_a_token_that_moves_by_the_resolution_is_silent():
+    logprobs = np.array([[-1.0, -1.0], [-1.5, -1.5], [-1.25, -1.75]])
+    centred = centred_tokens(logprobs, np.zeros((3, 2), dtype=bool), resolution=0.5)
+    np.testing.assert_array_equal(centred[:, 0], 0)
+    assert np.ptp(centred[:, 1]) == 0.75

@@ -5,7 +5,9 @@ import math
 import struct
 import tempfile
 import zipfile
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pyarrow
 import pyarrow.parquet
@@ -14,9 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contamination.errors import InputError
-from contamination.testsets import unpacked
+from contamination.testsets import logs, unpacked
 from contamination.testsets.logs.read import read_log
 from contamination.testsets.logs.record import LogRecord
+from contamination.testsets.sources import open_test_set
 from fakes.answer_logs import (
     OF_LETTERS,
     OF_TEXT,
@@ -39,6 +42,10 @@ ITEMS = [
     {"question": f"Which of {i}?", "choices": [f"w {i}", f"x {i}", f"y {i}", f"z {i}"]}
     for i in range(6)
 ]
+MODULES = [import_module(found.name) for found in iter_modules(logs.__path__, f"{logs.__name__}.")]
+NAMED = [module for module in MODULES if hasattr(module, "NAME")]
+# A table may be a test set as well.
+HARNESSES = [module for module in NAMED if not module.__name__.endswith(".table")]
 SAID = ["2", "It is 3.", "2 and 3", "", "ANSWER: 6", "no idea"]
 GOLD = st.builds(
     Gold, text=st.text(max_size=5), number=st.integers(0, 3), score=st.floats(0, 1, width=16)
@@ -422,3 +429,23 @@ def test_a_results_file_that_is_damaged_is_named(tmp_path) -> None:
     path = generated(tmp_path, [(OPEN[0], "2")])
     (tmp_path / "results_T.json").write_text('{"model_name": ["m"]}')
     assert "results_T.json" in refusal(read_log, path)
+
+
+# --- logs in the place of test sets ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("write", [write for write in OF_LETTERS if write is not table])
+def test_a_log_is_recognised_where_a_test_set_is_wanted(write, tmp_path) -> None:
+    """A log of a new format as well, once it has a writer."""
+    path = write(tmp_path, list(zip(ITEMS, "ABCDAB", strict=True)), Gold())
+    told = refusal(open_test_set, path)
+    assert [harness.NAME for harness in HARNESSES if f"a log of {harness.NAME}" in told]
+
+
+def test_every_harness_has_a_writer(tmp_path) -> None:
+    told = ""
+    for write in OF_LETTERS:
+        if write is not table:
+            told += refusal(open_test_set, write(tmp_path, [(ITEMS[0], "A")], Gold()))
+    assert [harness.NAME for harness in HARNESSES if harness.NAME not in told] == []
+    assert len(HARNESSES) > 3

@@ -104,9 +104,11 @@ def _with_least(store: Store, result: TestResult) -> Row:
 
 def _axis(header: Header, result: TestResult) -> str:
     """Return what a test permutes: the order of records, options or wordings."""
-    if header.kind != "alternatives":
-        return "order"
-    return WORDINGS_TEST if result.test == WORDINGS_TEST else "options"
+    match header.kind:  # a kind that is left out fails the type check
+        case "orderings" | "successors":
+            return "order"
+        case "alternatives":
+            return WORDINGS_TEST if result.test == WORDINGS_TEST else "options"
 
 
 def _reads(test: Test, header: Header) -> bool:

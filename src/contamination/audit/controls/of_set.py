@@ -49,18 +49,22 @@ class SetControls:
 
     def _diagnose(self, store: StorePlan) -> Diagnosis:
         request = self.request
-        if store.kind == "alternatives":
-            return diagnose_arrangements(self.test_set, seed=request.seed, keep=request.keep)
-        return diagnose_order(self.test_set, seed=request.seed, shards=store.shards)
+        match store.kind:  # a kind that is left out fails the type check, here and below
+            case "alternatives":
+                return diagnose_arrangements(self.test_set, seed=request.seed, keep=request.keep)
+            case "orderings" | "successors":
+                return diagnose_order(self.test_set, seed=request.seed, shards=store.shards)
 
     def _compress(self, store: StorePlan, variant_sets: Sequence["VariantSet"]) -> TestResult:
-        if store.kind == "alternatives":
-            (variants,) = variant_sets
-            return zlib_option_test(variants)
-        return zlib_test(
-            self.test_set,
-            kind=store.kind,
-            shards=store.shards,
-            permutations=self.request.permutations,
-            seed=self.request.seed,
-        )
+        match store.kind:
+            case "alternatives":
+                (variants,) = variant_sets
+                return zlib_option_test(variants)
+            case "orderings" | "successors":
+                return zlib_test(
+                    self.test_set,
+                    kind=store.kind,
+                    shards=store.shards,
+                    permutations=self.request.permutations,
+                    seed=self.request.seed,
+                )

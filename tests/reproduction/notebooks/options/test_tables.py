@@ -45,7 +45,7 @@ def test_outcomes_are_those_of_the_tests_and_stand_beside_their_controls(tmp_pat
         product_of_p = found.loc[ORDER, f"{begin}p"] * found.loc[OPTION_TEST, f"{begin}p"]
         # Two p-values: P(product <= q) = q (1 - log q).
         both = product_of_p * (1 - np.log(product_of_p))
-        assert found.loc[BOTH, f"{begin}p"] == pytest.approx(both)
+        assert found.loc[BOTH, f"{begin}p"] == pytest.approx(both, rel=1e-9, abs=0)
         assert found.loc[BOTH, f"{begin}log10_p"] == pytest.approx(np.log10(both))
     assert found.loc[OPTION_TEST, "log10_p"] < -3 < found.loc[OPTION_TEST, "control_log10_p"]
     assert found.loc[OPTION_TEST, "tokens_scored"] == ITEMS * WAYS * TOKENS
