@@ -1,6 +1,8 @@
 """The documentation site: built without a warning or a network, with no dead end in it."""
 
+import gc
 import html
+import logging
 import re
 import shutil
 from functools import cache
@@ -100,8 +102,14 @@ def site(tmp_path_factory) -> Path:
         look_up_names_once(patch)
         options = ["-D", "executed_notebooks=../executed", "-d", str(directory / "doctrees")]
         places = [str(directory / "docs"), str(directory / "html")]
-        # Here, where most of what the reference describes is imported already.
-        assert build(["-W", "--keep-going", "-q", "-b", "html", *options, *places]) == 0
+        logging.disable(logging.DEBUG)  # a line for each step, which nobody reads
+        gc.disable()  # pages are no garbage, and it would walk through them for seconds
+        try:
+            # Here, where most of what the reference describes is imported already.
+            assert build(["-W", "--keep-going", "-q", "-b", "html", *options, *places]) == 0
+        finally:
+            gc.enable()
+            logging.disable(logging.NOTSET)
     return directory / "html"
 
 

@@ -129,7 +129,7 @@ MALFORMED = {
     "a list": b"---\n- a\n---\n",
     "a program": b"---\na: !!python/object/apply:os.getcwd []\n---\n",
     "no UTF-8": b"---\na: \xe9\n---\n",
-    "deeper than Python reads": b"---\na: " + b"[" * 1500 + b"]" * 1500 + b"\n---\n",
+    "deeper than Python reads": b"---\na: " + b"[" * 600 + b"]" * 600 + b"\n---\n",
 }
 
 

@@ -4,6 +4,8 @@ New here, on conformal p-values: the scores of records that a draw held back say
 record scores. The draw has no strata, since records of unlike strata do not compare.
 """
 
+from functools import cache
+
 import numpy as np
 import scipy.stats
 from numpy.typing import ArrayLike
@@ -113,6 +115,15 @@ def read_at_least(scores: ArrayLike, published: ArrayLike, *, level: float) -> i
     bound = 0
     for k in ranks:
         above = int(np.count_nonzero(members > others[k - 1]))
-        by_chance = scipy.stats.nhypergeom.isf(held / len(ranks), total, len(members), k)
-        bound = max(bound, above - int(by_chance))
+        by_chance = _most_above(k, total, len(members), held / len(ranks))
+        bound = max(bound, above - by_chance)
     return bound
+
+
+@cache
+def _most_above(k: int, total: int, members: int, level: float) -> int:
+    """Return how many published records chance puts above the k-th held-out one, at a level.
+
+    It asks for no score: many draws of as many records have it in common.
+    """
+    return int(scipy.stats.nhypergeom.isf(level, total, members, k))

@@ -9,6 +9,7 @@ are a lattice of their own, so no p-value is sampled or rounded.
 """
 
 import math
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -58,8 +59,14 @@ def in_turn(pairs: ArrayLike, arrangements: Arrangements) -> Whole:
     orders = as_whole_numbers(
         arrangements, "arrangements", (None, options), least=0, most=options - 1
     )
-    left, right = np.triu_indices(options, k=1)
+    left, right = _pairs_of_places(options)
     return np.asarray(table[orders[:, left], orders[:, right]].sum(axis=1))
+
+
+@cache
+def _pairs_of_places(options: int) -> tuple[Arrangements, Arrangements]:
+    """Return the first and the second place of each pair; most items have as many options."""
+    return np.triu_indices(options, k=1)
 
 
 def sum_test(values: ArrayLike) -> PValue:

@@ -6,7 +6,6 @@ used: who takes the name from the package imports that module.
 """
 
 import ast
-import json
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -16,7 +15,7 @@ import grimp
 import contamination
 import contamination.audit
 import contamination.statistics
-from contamination.files import read_yaml, sha256_of
+from contamination.files import sha256_of
 from reproduction.notebooks.table import code_of
 from reproduction.stages.digests import Digests
 
@@ -134,16 +133,12 @@ def facts(
                 digests[name] = installed
         for pattern in READ_BY.get(name, ()):
             for path in sorted(root.glob(pattern)):
-                if path.is_file() and path.suffix != ".py":
-                    digests[path.relative_to(root).as_posix()] = _digest_of_file(path)
+                if not path.is_file() or path.suffix == ".py":
+                    continue
+                is_yaml = path.suffix == ".yaml"
+                digest = known.of_yaml(path) if is_yaml else sha256_of(path)
+                digests[path.relative_to(root).as_posix()] = digest
     return digests
-
-
-def _digest_of_file(path: Path) -> str:
-    """Return the digest of a file's bytes; of YAML, of its content without comments."""
-    if path.suffix == ".yaml":
-        return sha256_of(json.dumps(read_yaml(path), default=str))
-    return sha256_of(path)
 
 
 @cache
@@ -155,17 +150,23 @@ def _file_of(source: Path, module: str) -> Path:
     return path.with_suffix(".py")
 
 
-def notebook_code(path: Path) -> tuple[set[str], str]:
-    """Return our modules that a notebook imports, and the tree of its parameters."""
+def modules_of_notebook(path: Path) -> set[str]:
+    """Return our modules that a notebook imports."""
     imported: set[str] = set()
-    parameters = ""
-    for tree, has_parameters in code_of(path):
-        if has_parameters:
-            parameters += ast.dump(tree)
+    for tree, _ in code_of(path):
         for node in tree.body:
             if isinstance(node, ast.ImportFrom) and node.module:
                 imported.add(node.module)
                 imported.update(f"{node.module}.{alias.name}" for alias in node.names)
         imported |= homes_in(tree)
     modules = imported & _graph().modules  # a name of an import may be a function
-    return {name for name in modules if name.startswith(PACKAGES)}, parameters
+    return {name for name in modules if name.startswith(PACKAGES)}
+
+
+def parameters_of_notebook(path: Path) -> str:
+    """Return the tree of the parameters of a notebook."""
+    parameters = ""
+    for tree, has_parameters in code_of(path):
+        if has_parameters:
+            parameters += ast.dump(tree)
+    return parameters

@@ -7,6 +7,7 @@ installed.
 """
 
 import ast
+import json
 import platform
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from contamination.errors import InputError
-from contamination.files import read_json, sha256_of, write_json
+from contamination.files import read_json, read_yaml, sha256_of, write_json
 
 Definition = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -34,7 +35,7 @@ class Digests:
     def __init__(self, file: Path | None = None) -> None:
         self.file = file
         self.installed = installed_distributions()
-        self.modules: dict[str, str] = {}  # those asked for, by the SHA-256 of their bytes
+        self.modules: dict[str, str] = {}  # and of YAML, those asked for, by the SHA-256 of bytes
         self.versions: dict[str, str] = {}
         self._of_path: dict[Path, str] = {}
         self._kept: dict[str, Any] = {}
@@ -51,6 +52,15 @@ class Digests:
             key = sha256_of(source, platform.python_version())
             kept = self._kept.get("modules", {}).get(key)
             self.modules[key] = kept or sha256_of(_tree(source))[:16]
+            self._of_path[path] = self.modules[key]
+        return self._of_path[path]
+
+    def of_yaml(self, path: Path) -> str:
+        """Return the digest of what a file of YAML holds, without comments."""
+        if path not in self._of_path:
+            key = sha256_of(path)
+            kept = self._kept.get("modules", {}).get(key)
+            self.modules[key] = kept or sha256_of(json.dumps(read_yaml(path), default=str))
             self._of_path[path] = self.modules[key]
         return self._of_path[path]
 

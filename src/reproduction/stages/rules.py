@@ -21,7 +21,7 @@ from contamination.scoring.models import REGISTRY, ModelEntry, load_models
 from reproduction.notebooks.table import NOTEBOOKS, outputs
 from reproduction.report.parameters import check_parameters
 from reproduction.run.profile import MODELS, Architecture, Released, RunFiles
-from reproduction.stages.closure import facts, notebook_code
+from reproduction.stages.closure import facts, modules_of_notebook, parameters_of_notebook
 from reproduction.stages.digests import Digests
 from reproduction.stages.stamps import write_stamp
 from reproduction.stages.steps import longest_first
@@ -131,7 +131,7 @@ class Rules:
     def _text_of_section(self, name: str) -> str:
         text = json.dumps(self._sections.get(name, {}), sort_keys=True, default=str)
         if name in NOTEBOOKS:
-            text += notebook_code(self.root / "notebooks" / f"{name}.ipynb")[1]
+            text += parameters_of_notebook(self.root / "notebooks" / f"{name}.ipynb")
         return text
 
 
@@ -288,7 +288,7 @@ def _add_notebook(
     rules.add(
         target,
         f"notebook-{name}",
-        notebook_code(rules.root / source)[0],
+        modules_of_notebook(rules.root / source),
         sections=[name],
         needs=[source, *scores, *reads, f"$(call missing,{' '.join(written)})"],
     )
