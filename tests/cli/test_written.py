@@ -32,7 +32,6 @@ def here(tmp_path, monkeypatch) -> None:
         ("set.jsonl", {"dataset": "lm-eval-samples:set.jsonl"}),
         ("set.csv", {"held_out": ["kept=set.csv"]}),
         ("model/config.json", {"model": "model"}),
-        ("stores/a/store.json", {"directory": Path("stores")}),
         ("control.json", {"control": "control.json"}),
     ],
 )
@@ -53,6 +52,16 @@ def test_the_default_of_an_option_is_no_folder(here, call) -> None:
 def test_what_is_no_table_is_never_replaced(here) -> None:
     """The published set stands beside a seal that is read, and is not typed."""
     assert "published.jsonl is there" in refusal(check_written, {"csv": Path("published.jsonl")})
+
+
+def test_a_store_is_never_replaced_and_an_older_result_beside_stores_is(here) -> None:
+    typed = {"directory": Path("stores")}
+    for name in ("store.json", "test-successor.json"):
+        path = Path("stores/a") / name
+        path.write_text("kept")
+        assert "lies in a store" in refusal(check_written, {**typed, "output": [path]})
+    Path("stores/result.json").write_text("old")
+    check_written({**typed, "output": [Path("stores/result.json")]})
 
 
 def test_a_file_is_written_once(here) -> None:

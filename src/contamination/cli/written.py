@@ -11,13 +11,16 @@ from contamination.files import writing
 
 OUTPUTS = ("csv", "html", "output")  # options that name files to write
 ENDS = (".csv", ".html", ".json", ".md")  # of what commands write
+STORE = "directory"  # the folder of all stores, which may hold results as well
+IN_STORES = ("store.json", "completions.json")  # one of them lies in each store
 
 
 def check_written(typed: Mapping[str, Any]) -> None:
     """Raise InputError for files that cannot be written, are named twice, or may be read.
 
     Whatever else was typed may name what the command reads: a file, or a folder of
-    files. Nor is an existing file replaced whose name is none of a table or a page.
+    files. Of the folder of all stores, only the stores count. Nor is an existing file
+    replaced whose name is none of a table or a page.
 
     Parameters
     ----------
@@ -29,7 +32,7 @@ def check_written(typed: Mapping[str, Any]) -> None:
     for name, value in typed.items():
         if name in OUTPUTS:
             files.extend(Path(text) for text in _texts(value))
-        else:
+        elif name != STORE:
             sources.extend(_paths(value))
     written = set[Path]()
     for file in files:
@@ -61,6 +64,8 @@ def _check_file(file: Path, sources: Sequence[Path]) -> None:
         for source in sources:
             if _is_in(file, source):
                 raise InputError(f"{file} is what is read, or lies in it; give another path")
+        if any(file.with_name(name).exists() for name in IN_STORES):
+            raise InputError(f"{file} lies in a store; give another path")
         if file.suffix not in ENDS:
             raise InputError(f"{file} is there, and no table or page; give another path")
     folder = next(folder for folder in file.absolute().parents if folder.exists())
