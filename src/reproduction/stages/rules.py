@@ -23,7 +23,7 @@ from reproduction.report.parameters import check_parameters
 from reproduction.run.profile import MODELS, Architecture, Released, RunFiles
 from reproduction.stages.closure import facts, modules_of_notebook, parameters_of_notebook
 from reproduction.stages.digests import Digests
-from reproduction.stages.stamps import write_stamp
+from reproduction.stages.stamps import forget_stamp, write_stamp
 from reproduction.stages.steps import longest_first
 
 CORPUS = "$(B)/corpus/corpus.json"
@@ -61,9 +61,11 @@ def write_rules(run: RunFiles, results: Path, root: Path = Path()) -> None:
     known = Digests(run.build / "digests.json")
     rules = rules_of(run, root, known)
     known.save()
+    stamps = run.build / "stamps"
+    forget_stamp(stamps, "report")  # this stage knows no build directory in which to do so
     for stage, facts_of_stage in rules.stamps.items():
         target = rules.targets[stage].replace("$(B)", str(run.build)).replace("$(R)", str(results))
-        write_stamp(run.build / "stamps" / stage, facts_of_stage, Path(target))
+        write_stamp(stamps / stage, facts_of_stage, Path(target))
     head = "# What each stage depends on, written by reproduction.stages.rules. Do not edit.\n"
     write_text(run.build / "rules.mk", head + "".join(f"{line}\n" for line in rules.lines))
 

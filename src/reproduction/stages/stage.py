@@ -20,6 +20,7 @@ from contamination.cli.printing import save_table
 from contamination.errors import InputError
 from contamination.files import check_directory, read_json, write_json, write_text
 from reproduction.stages import steps
+from reproduction.stages.stamps import forget_stamp
 
 if TYPE_CHECKING:
     from reproduction.run.experiment import Experiment
@@ -73,6 +74,7 @@ def _open(
             if model is not None:
                 experiment.model(model)
                 experiment.require_corpus()
+            forget_stamp(build / "stamps", step)
             yield experiment
     except Timeout as error:
         raise InputError(
@@ -171,7 +173,7 @@ def notebook(
     results: ResultsDirectory,
 ) -> None:
     """Execute a notebook with the parameters of the profile into results/notebooks/."""
-    with _open(profile, build, source.stem) as experiment:
+    with _open(profile, build, f"notebook-{source.stem}") as experiment:
         from reproduction.report.notebooks import execute_notebook
 
         execute_notebook(source, experiment, results)

@@ -2,7 +2,8 @@
 
 The text of a stamp names the facts; its time says when one of them changed, and make
 compares this time with the stage's target. An edit that is taken back changes nothing:
-the stamp of which the target was made is kept, and returns with its time.
+the stamp of which the target was made is kept, and returns with its time. Once a stage
+has begun, it may have replaced other files than its target, and nothing returns.
 """
 
 import os
@@ -26,7 +27,7 @@ def write_stamp(path: Path, facts: Mapping[str, str], target: Path) -> None:
         File that the stage makes.
     """
     text = "".join(f"{name} {value}\n" for name, value in facts.items())
-    made = path.with_name(f"{path.name}.made")
+    made = _made(path)
     if path.is_file():
         before = path.read_text(encoding="utf-8")
         if before == text:
@@ -38,6 +39,16 @@ def write_stamp(path: Path, facts: Mapping[str, str], target: Path) -> None:
     is_taken_back = made.is_file() and made.read_text(encoding="utf-8") == text
     if is_taken_back:
         _set_time(path, _time(made))
+
+
+def forget_stamp(stamps: Path, stage: str) -> None:
+    """Forget of which stamp the target of a stage was made, as the stage begins."""
+    _made(stamps / stage).unlink(missing_ok=True)
+
+
+def _made(path: Path) -> Path:
+    """Return where the stamp is kept of which the target was made."""
+    return path.with_name(f"{path.name}.made")
 
 
 def _time(path: Path) -> int:
