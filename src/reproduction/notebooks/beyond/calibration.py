@@ -108,17 +108,7 @@ class Calibrated(NamedTuple):
     def p_values(
         self, scores: Floats, canonical: NDArray[np.int64], rng: np.random.Generator
     ) -> Floats:
-        """Return p of each canonical choice, (b,).
-
-        Parameters
-        ----------
-        scores
-            Scores of each shard, (r, m+1).
-        canonical
-            (b, r), the orderings that are called canonical in each trial.
-        rng
-            Draws what the test samples.
-        """
+        """Return p of each canonical choice, (b,), of arguments as `sampled_p_values` has them."""
         if self.samples:
             return self.compute(scores, canonical, rng)
         return self.compute(scores, canonical)
