@@ -12,7 +12,8 @@ from reproduction.stages.stamps import forget_stamp, write_stamp
 @pytest.mark.parametrize("has_begun", [False, True])
 def test_only_a_stage_that_has_not_begun_is_as_before(tmp_path: Path, has_begun: bool) -> None:
     """A stage that failed may have replaced tables beside its target."""
-    stamp, target = tmp_path / "score", tmp_path / "target"
+    stamp = tmp_path / "score"
+    target = tmp_path / "target"
     write_stamp(stamp, {"code": "a"}, target)
     os.utime(stamp, ns=(1, 1))
     target.write_text("made of a")
