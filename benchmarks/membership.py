@@ -6,8 +6,7 @@ For each vocabulary and precision: the log-probability of every token alone (`pl
 entropies and moments of the whole distribution (`signals`); with every score of one pass computed
 from them (`scores`). The three run in turn, `--rounds` times; medians count, and each ratio is that
 of medians. Seconds are of the clock, and of the processors, which other work disturbs less. The
-weights are random: time does not depend on their values. Writes
-results/tables/membership_throughput.csv.
+weights are random: time does not depend on their values. Writes results/tables/membership.csv.
 """
 
 import argparse
@@ -103,7 +102,7 @@ def main() -> None:
                 )
     table = pd.DataFrame(rows)
     print(table.to_string(index=False))
-    print(write_csv(table, options.results, "membership_throughput"))
+    print(write_csv(table, options.results, "membership"))
 
 
 if __name__ == "__main__":

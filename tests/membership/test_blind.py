@@ -41,7 +41,7 @@ def test_a_planted_shift_in_vocabulary_is_found_by_the_words_alone() -> None:
     rng = rng_of(0)
     texts = texts_of(rng, 80, -0.8) + texts_of(rng, 80)
     rows = blind_rows(texts, sides(80), benchmark="b", split="s", rng=rng)
-    table = blind_table(rows, rng=rng, resamples=200).set_index("baseline")
+    table = blind_table(rows).set_index("baseline")
     assert table.loc["bag_of_words", "auc"] > 0.9
     assert table.loc["bag_of_words", "auc_low"] > 0.85
     assert table.loc["dates", "auc"] == 0.5  # no text mentions a year
@@ -116,7 +116,7 @@ def test_a_table_of_several_sets_and_of_one_that_cannot_be_had() -> None:
         blind_rows((), (), benchmark="hub", split="b", rng=rng, status="not run here: no network"),
         blind_rows(["x y"] * 3, [1, 1, 0], benchmark="hub", split="c", rng=rng),
     ]
-    table = blind_table(pd.concat(rows), rng=rng, resamples=50)
+    table = blind_table(pd.concat(rows))
     assert table["baseline"].tolist() == [*BASELINES, "", ""]
     assert table["status"][:4].tolist() == [*[OK] * 3, "not run here: no network"]
     assert "2 members and 1 non-members" in table["status"][4]

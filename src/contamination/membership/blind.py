@@ -21,7 +21,8 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from contamination.errors import InputError
-from contamination.membership.evaluate import Floats, auc, evaluate
+from contamination.membership.evaluate import Floats, auc
+from contamination.membership.intervals import auc_interval
 from contamination.scoring.status import OK
 from contamination.statistics.inputs import as_array, as_booleans, as_whole_numbers
 from contamination.tables import Layout, format_auc, lay_out
@@ -167,22 +168,16 @@ def latest_year(text: str) -> float:
     return float(max(years, default=0))
 
 
-def blind_table(
-    scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int = 1000
-) -> pd.DataFrame:
+def blind_table(scored: pd.DataFrame) -> pd.DataFrame:
     """Judge every baseline on every set of texts.
 
-    Dates and length are judged by `contamination.membership.evaluate.evaluate`, bag of
-    words by `auc_over_folds`.
+    Dates and length are judged by `contamination.membership.evaluate.auc`, bag of words
+    by `auc_over_folds`.
 
     Parameters
     ----------
     scored
         Rows of `blind_rows`, of one set or of several.
-    rng
-        Draws the resamples.
-    resamples
-        As in `evaluate`, 1 or more.
 
     Returns
     -------
@@ -199,20 +194,22 @@ def blind_table(
             continue
         members = texts["member"].to_numpy(dtype=bool)
         folds = texts["fold"].to_numpy(dtype=np.int64)
-        area, low, high = auc_over_folds(texts[WORDS], members, folds)
-        of_words = {
-            "baseline": WORDS,
-            "members": int(members.sum()),
-            "non_members": int((~members).sum()),
-            "auc": area,
-            "auc_low": low,
-            "auc_high": high,
-        }
-        rows.append(row | of_words)
-        baselines = texts[["dates", "length"]]
-        judged = evaluate(baselines, members, rng=rng, resamples=resamples)
-        judged = judged.rename(columns={"score": "baseline"})
-        rows += [row | of_baseline for of_baseline in judged.to_dict("records")]
+        for name in BASELINES:
+            scores = texts[name].to_numpy(dtype=np.float64)
+            if name == WORDS:
+                area, low, high = auc_over_folds(scores, members, folds)
+            else:
+                area = auc(scores, members)
+                low, high = auc_interval(scores[members], scores[~members])
+            of_baseline = {
+                "baseline": name,
+                "members": int(members.sum()),
+                "non_members": int((~members).sum()),
+                "auc": area,
+                "auc_low": low,
+                "auc_high": high,
+            }
+            rows.append(row | of_baseline)
     table = pd.DataFrame(rows, columns=list(FIELDS))
     return table.astype({"members": "Int64", "non_members": "Int64"})
 

@@ -283,5 +283,4 @@ def _judge(splits: dict[str, list[dict[str, Any]]], seed: int) -> pd.DataFrame:
                 rng=random_stream(seed, "blind baselines of dated pages", name),
             )
         )
-    rng = random_stream(seed, "AUC of blind baselines, dated pages")
-    return blind_table(pd.concat(scored, ignore_index=True), rng=rng)
+    return blind_table(pd.concat(scored, ignore_index=True))
