@@ -72,6 +72,27 @@ def test_a_failure_leaves_the_old_and_nothing_else(kind, error, tmp_path):
     assert names(tmp_path) == ["target.txt"]
 
 
+@pytest.mark.parametrize("renames", [1, 2])
+def test_a_directory_is_whole_when_its_replacement_is_interrupted(renames, tmp_path, monkeypatch):
+    """The old one is renamed away before the new one is in place, and removed after that."""
+    path = tmp_path / "target"
+    fill("directory", path, "old")
+    rename = Path.replace
+    done = []
+
+    def interrupted(source: Path, target: Path) -> None:
+        rename(source, target)
+        done.append(target)
+        if len(done) == renames:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt), replacing(path) as temporary:
+        fill("directory", temporary, "new")
+    assert content("directory", path) == ("old" if renames == 1 else "new")
+    assert names(tmp_path) == ["target"]
+
+
 def test_a_full_disk_found_while_flushing_is_told_in_one_line(kind, tmp_path, monkeypatch):
     path = tmp_path / "target.txt"
     fill(kind, path, "old")

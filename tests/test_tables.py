@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
@@ -109,6 +110,21 @@ def test_markdown(tmp_path: Path) -> None:
         "| 20 | 2nd | 1.0\u00a0×\u00a010⁻⁹ | **1.0\u00a0×\u00a010⁻⁹** | 0.25 |"
         "\n| 300 | c | — | **0.010** | 3.00 |\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("column", "cells"),
+    [
+        ([0.25, np.nan, 0.5], ["0.25", "—", "0.50"]),
+        ([1e-7, np.nan], ["1e-07", "—"]),
+        ([np.nan], ["—"]),
+        (["x", None], ["x", "—"]),
+        (pd.array([1000, None], dtype="Int64"), ["1,000", "—"]),
+    ],
+)
+def test_a_dash_stands_for_what_is_missing(column, cells: list[str]) -> None:
+    lines = to_markdown(pd.DataFrame({"a": column})).splitlines()[2:]
+    assert [line.strip("| ") for line in lines] == cells
 
 
 def test_a_notebook_shows_a_layout_as_the_report_does(tmp_path: Path) -> None:

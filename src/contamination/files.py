@@ -150,22 +150,29 @@ def _temporary(path: Path) -> Path:
 
 def _rename(temporary: Path, path: Path, *, new: bool) -> None:
     """Rename a file or a directory over what is there; nothing if it is to be new."""
-    while True:
-        try:
-            temporary.replace(path)
-        except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                raise
-            if new:
-                raise _exists(path) from error
-        else:
-            return
-        # A directory with something in it gives way to no other, which its own rename
-        # may.
-        old = _temporary(path)
-        with suppress(FileNotFoundError):  # another process was faster
-            path.replace(old)
-        _remove(old)
+    set_aside: list[Path] = []
+    try:
+        while True:
+            try:
+                temporary.replace(path)
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+                if new:
+                    raise _exists(path) from error
+            else:
+                return
+            # A directory with something in it gives way to no other, which its own
+            # rename may. It is removed when the new one is in its place.
+            set_aside.append(_temporary(path))
+            with suppress(FileNotFoundError):  # another process was faster
+                path.replace(set_aside[-1])
+    finally:
+        for old in set_aside:
+            if not path.exists():
+                with suppress(OSError):
+                    old.replace(path)
+            _remove(old)
 
 
 def _remove(path: Path) -> None:

@@ -121,8 +121,8 @@ def to_markdown(table: pd.DataFrame, headers: Mapping[str, str] | None = None) -
     `headers` maps the columns to be shown to their headings; None shows all under their
     own names. Columns of text stand left, those of numbers and of text that starts with
     a digit, bold or not, right. Numbers get a true minus sign, whole ones a comma at
-    each thousand, and the floats of a column equally many decimals.
-    equally many decimals.
+    each thousand, and the floats of a column equally many decimals, unless one of them
+    is written with an exponent. "—" stands for what is missing.
     """
     headers = headers or {column: column for column in table}
     chosen = table[list(headers)].apply(_as_text)
@@ -167,13 +167,15 @@ def _as_text(column: pd.Series) -> pd.Series:
     # A bar ends a cell, a tag is HTML, {=typst} a program; names of models and sets may
     # hold any.
     active = r"(?<!\\)\||<(?=[A-Za-z/!])|\{(?= *=)"
-    text = column.astype(str).str.replace(active, r"\\\g<0>", regex=True)
+    known = column.notna()
+    text = column.astype(str).where(known, "")
+    text = text.str.replace(active, r"\\\g<0>", regex=True)
     if pd.api.types.is_float_dtype(column) and not text.str.contains("e").any():
-        digits = text.str.partition(".")[2].str.len().max()
-        text = column.map(lambda number: MISSING if pd.isna(number) else f"{number:.{digits}f}")
+        digits = max(text.str.partition(".")[2].str.len(), default=0)
+        text = column.map(lambda number: f"{number:.{digits}f}")
     if pd.api.types.is_integer_dtype(column):
         text = column.map(_key)
-    return text.str.replace(r"^(\*\*)?-(?=\d)", r"\1−", regex=True)
+    return text.where(known, MISSING).str.replace(r"^(\*\*)?-(?=\d)", r"\1−", regex=True)
 
 
 def format_p(p: float, log10_p: float | None = None, *, bold: bool = False) -> str:

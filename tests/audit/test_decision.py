@@ -88,6 +88,13 @@ def test_a_control_model_that_rejects_any_test_objects_to_the_set_and_is_named(p
         assert "could not have shown any" in verdict.reason and "no power" in verdict.reason
 
 
+def test_a_test_that_is_not_believed_lends_no_floor():
+    few = Evidence("permutation", 1.0, floor=0.18)
+    objected = Evidence("successor", 0.3, floor=1e-9, controls={ZLIB_BASELINE: 0.01})
+    assert decide([few, objected], alpha=0.05).conclusion == "cannot say"
+    assert decide([few, Evidence("successor", 0.3)], alpha=0.05).conclusion == "no evidence"
+
+
 def test_a_control_model_is_corrected_over_its_tests():
     """One of two innocent controls would object to every tenth set otherwise."""
     evidence = [

@@ -174,8 +174,9 @@ def _why_it_cannot_say(
     """Return why large p-values say nothing, "" if they do; the first reason is told.
 
     They say nothing where no answer of the model is of use, where the records are too
-    few to judge their order, and where no test could have given a small p. Nothing
-    objects to the p-values that are `believed`; `reasons` has every objection in words.
+    few to judge their order, and where no test to which nothing objects could have given
+    a small p. Nothing objects to the p-values that are `believed`; `reasons` has every
+    objection in words.
     """
     measured = _measured(min(evidence, key=_p_of))
     judged_by = believed or evidence
@@ -183,13 +184,13 @@ def _why_it_cannot_say(
         return f"{measured}, but {'; '.join([*_problems(evidence), *reasons])}"
     if all(too_few_records(test) for test in evidence):
         return f"{measured}, but {'; '.join(reasons)}"
-    floor = min(test.floor for test in evidence)
+    floor = min(test.floor for test in judged_by)
     if floor > alpha:
         advice = (
             f"so few orderings differ that p is never below {floor:.2g}: ask for more, "
             "or for larger shards"
         )
-        if any(test.of_sides for test in evidence):
+        if any(test.of_sides for test in judged_by):
             advice = f"with so few records p is never below {floor:.2g}: hold back more"
         return "; ".join([advice, *reasons])
     return ""

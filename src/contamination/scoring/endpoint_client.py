@@ -40,6 +40,7 @@ LONGEST_WAIT = 8.0  # seconds between tries, of our own
 LONGEST_RETRY_AFTER = 120.0  # seconds, where a server says when to come back
 MOST_AT_A_TIME = 512  # each has a connection, and systems allow about a thousand
 SHORT = 200  # characters of a server's own message
+LOOKED_AT = 20_000  # characters in which the key is looked for; no message shows more
 LARGEST = 1 << 24  # bytes of an answer, unpacked
 KEPT = (b"location", b"retry-after")  # headers
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -365,7 +366,7 @@ class Client:
 
     def shorten(self, text: str) -> str:
         """Return a text from outside as one short line without the key."""
-        line = " ".join(self.redact(text).split())
+        line = " ".join(self.redact(text[:LOOKED_AT]).split())
         if len(line) <= SHORT:
             return line
         return line[: SHORT - 1] + "…"

@@ -8,7 +8,8 @@ from urllib.parse import unquote
 
 STRUCK = "***"
 MOST_ENCODED = 8  # times that a text may be encoded over
-_ESCAPED = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([\"'/nrt]))")
+# A run of backslashes is tried once, from its first one.
+_ESCAPED = re.compile(r"(?<!\\)\\+(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([\"'/nrt]))")
 _NAMED = {"n": "\n", "r": "\r", "t": "\t"}
 # Base64 in its usual form or that of URLs, maybe in lines; hexadecimal digits, maybe
 # apart.

@@ -121,20 +121,24 @@ def read_tables(results: Path) -> dict[str, pd.DataFrame]:
 
 def _manifest_rows(manifest: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """Return the facts of a manifest that are compared, as rows of tables."""
-    corpus = manifest["corpus"]
     facts = {name: manifest[name] for name in ("profile", "seed", "tokens_scored")}
-    for name in ("documents", "characters", "tokens"):
-        facts[f"corpus_{name}"] = corpus[name]
     steps = []
     for step, costs in manifest["steps"].items():
         if "tokens" in costs:
             steps.append({"step": step, "tokens": costs["tokens"]})
-    return {
+    rows = {
         "manifest run": [{"fact": name, "value": value} for name, value in facts.items()],
+        "manifest steps": steps,
+    }
+    if "released" in manifest:
+        return rows | {"manifest released": _rows_by_name(manifest["released"], "model")}
+    corpus = manifest["corpus"]
+    for name in ("documents", "characters", "tokens"):
+        rows["manifest run"].append({"fact": f"corpus_{name}", "value": corpus[name]})
+    return rows | {
         "manifest packages": corpus["packages"],
         "manifest canaries": _rows_by_name(manifest["canaries"], "set"),
         "manifest models": _rows_by_name(manifest["models"], "model"),
-        "manifest steps": steps,
     }
 
 

@@ -258,7 +258,8 @@ def count_profile(experiment: Experiment) -> Counting:
             if "status" in table:
                 statuses += list(table["status"])
     if not counting.works:
-        problem = next(status for status in statuses if status != OK)
+        problems = (status for status in statuses if status != OK)
+        problem = next(problems, "no notebook of this profile reads a model")
         raise InputError(f"nothing can be counted: {problem}")
     return counting
 

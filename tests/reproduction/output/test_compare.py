@@ -198,6 +198,12 @@ def _manifest_tables(results: Path) -> Tables:
     return {name: table for name, table in tables.items() if name.startswith("manifest")}
 
 
+def test_a_run_of_released_models_has_no_corpus() -> None:
+    found = compare(REFERENCE / "pocket", REFERENCE / "pocket", RULES_OF_GIT)
+    assert count(found, IDENTICAL) == len(found)
+    assert "manifest released" in set(found["table"])
+
+
 def test_facts_of_the_manifest_are_compared_and_times_are_not(copy) -> None:
     steps = {name: step | {"seconds": 99} for name, step in MANIFEST["steps"].items()}
     models = {name: facts | {"sha256": "other"} for name, facts in MANIFEST["models"].items()}

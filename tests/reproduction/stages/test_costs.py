@@ -144,6 +144,13 @@ def test_every_notebook_of_a_profile_has_work_for_every_model(
         assert {*cost_table(counting)["model"]} == {*counting.models}
 
 
+def test_a_profile_of_which_no_notebook_reads_a_model(tmp_path: Path) -> None:
+    profile = tmp_path / "mine.yaml"
+    profile.write_text("seed: 1\nnotebooks: { 13_beside_the_papers: {} }\n")
+    with pytest.raises(InputError, match="no notebook of this profile reads a model"):
+        count_profile(Experiment(profile, tmp_path))
+
+
 def test_a_mirror_that_is_not_there_is_named(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("CONTAMINATION_DATA", str(tmp_path / "nowhere"))
     with pytest.raises(InputError, match="nowhere"):
