@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from contamination.errors import InputError
 from contamination.membership import scores, stored
 from contamination.membership.api import membership_scores
 from contamination.membership.stored import stored_scores
@@ -114,6 +115,11 @@ def test_another_version_of_the_scores_is_scored_anew(scorer, tmp_path, monkeypa
     monkeypatch.setattr(scores, "SCORES_VERSION", scores.SCORES_VERSION + 1)
     stored_scores(tmp_path, scorer, TEXTS, columns=("loss",))
     assert scorer.scored == 2 * len(TEXTS)
+
+
+def test_tokens_of_some_texts_alone_are_refused(scorer, tmp_path) -> None:
+    with pytest.raises(InputError, match="1 of 2 texts are given as tokens"):
+        stored_scores(tmp_path, scorer, [TEXTS[0], np.array([1, 2])], columns=("loss",))
 
 
 def test_a_text_that_reads_like_tokens_has_scores_of_its_own(scorer, tmp_path) -> None:

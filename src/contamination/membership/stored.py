@@ -12,7 +12,7 @@ import pyarrow as pa
 from contamination.errors import InputError
 from contamination.files import replacing, sha256_of
 from contamination.membership import scores
-from contamination.membership.api import DEFAULT_COLUMNS, Text, membership_scores
+from contamination.membership.api import DEFAULT_COLUMNS, Text, are_tokens, membership_scores
 from contamination.randomness import random_stream
 from contamination.scoring.contract import Scorer
 from contamination.scoring.processes import distribute, processes
@@ -115,8 +115,11 @@ def _parts(
     `scorers` are the model and, if there is one, the reference; `options` have the
     columns.
     """
-    as_text = [text for text in texts if isinstance(text, str)]
-    tokens = tokenize(scorers[0].tokenizer, as_text) if as_text else texts
+    if are_tokens(texts):
+        tokens = list(texts)
+    else:
+        as_text = [text for text in texts if isinstance(text, str)]
+        tokens = tokenize(scorers[0].tokenizer, as_text)
     work = [len(ids) for ids in tokens]
     if not work:
         raise InputError(f"{directory}: there is no text to score; give one or more")
