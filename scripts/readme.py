@@ -12,6 +12,8 @@ from pathlib import Path
 
 import yaml
 
+from contamination.files import write_text
+
 ROOT = Path(__file__).parents[1]
 PAGES = (
     ROOT / "README.md",
@@ -41,4 +43,4 @@ def renewed(page: str) -> str:
 
 if __name__ == "__main__":
     for path in PAGES:
-        path.write_text(renewed(path.read_text(encoding="utf-8")), encoding="utf-8")
+        write_text(path, renewed(path.read_text(encoding="utf-8")))
