@@ -20,6 +20,7 @@ PAGES = (
     ROOT / "docs" / "power.md",
     ROOT / "docs" / "fidelity.md",
     ROOT / "docs" / "membership.md",
+    ROOT / "docs" / "how-to" / "reproduce.md",
 )
 REFERENCE = ROOT / "results" / "reference"
 NUMBER = re.compile(r"<!-- (\w+)\.(\w+) -->.*?<!-- -->")

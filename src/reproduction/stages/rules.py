@@ -58,7 +58,7 @@ def write_rules(run: RunFiles, results: Path, root: Path = Path()) -> None:
         If the profile gives a notebook a parameter that it does not take.
     """
     check_parameters(run, root / "notebooks")
-    known = Digests(run.build / "digests.json")
+    known = Digests(root / "build" / "digests.json")  # of all profiles
     rules = rules_of(run, root, known)
     known.save()
     stamps = run.build / "stamps"
