@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 from contamination.audit.control_fit import ControlFit
 from contamination.audit.decision import decide, exit_status, strength
-from contamination.audit.evidence import both_axes, worst_order
+from contamination.audit.evidence import CombinedP, both_axes, worst_order
 from contamination.audit.objections import ORDERS, ZLIB_BASELINE, Evidence, objections_to
 from contamination.audit.power import Effect, SimulatedPower
 from contamination.statistics import adjust
@@ -324,7 +324,8 @@ def test_a_control_model_that_rejects_one_axis_objects_to_both():
         Evidence("successor", 0.1, controls={ZLIB_BASELINE: 0.3, "gpt2": 0.01}),
         Evidence("options", 0.1, controls={ZLIB_BASELINE: 0.2, "gpt2": 0.9}),
     ]
-    both = both_axes(1e-9, parts, {"gpt2": 0.06})
+    combined = CombinedP.of(-9.0, statistic=0.0, log10_least=-20.0)
+    both = both_axes(combined, parts, {"gpt2": 0.06})
     assert both.controls == {ZLIB_BASELINE: 0.2, "gpt2": 0.02}
     assert decide([both], alpha=0.05).conclusion == "order is no evidence here"
 

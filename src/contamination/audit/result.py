@@ -11,13 +11,13 @@ from contamination import statistics
 from contamination.audit import text_report
 from contamination.audit.control_fit import ControlFit, fit_of_control, nats_per_token
 from contamination.audit.decision import Verdict, decide, log10_floor
-from contamination.audit.evidence import ControlModel, evidence_of
+from contamination.audit.evidence import CombinedP, ControlModel, evidence_of
 from contamination.audit.finding import Finding
 from contamination.audit.objections import Evidence
 from contamination.audit.other_tests import OtherTest, note_of, other_tests
 from contamination.audit.plan import ScoringPlan
 from contamination.scoring.store_format import Header
-from contamination.statistics import PValue, TestResult
+from contamination.statistics import TestResult
 
 if TYPE_CHECKING:
     from contamination.audit.comparison import Comparison
@@ -109,7 +109,7 @@ class Audit:
     seconds: float
     noise: float | None
     precision: str
-    combined: PValue | None = None
+    combined: CombinedP | None = None
     combined_by: str = "Fisher"
     held_out: "Comparison | None" = None
     options_drawn: bool = False
@@ -181,7 +181,7 @@ class Audit:
             corrected_for=corrected_for,
             options_drawn=self.options_drawn,
             order_drawn=self.order_drawn,
-            combined_p=None if self.combined is None else self.combined.p,
+            combined=self.combined,
             control=self._control_model(),
         )
 
@@ -222,7 +222,9 @@ class Audit:
         described["alpha"] = alpha
         described["verdict"] = asdict(verdict) | {"status": verdict.status}
         if self.combined is not None:
-            described["joint"] = asdict(self.combined)
+            joint = asdict(self.combined)
+            del joint["log10_least"]  # -inf, which JSON has not, if p has no least
+            described["joint"] = joint | {"min_p": self.combined.least}
         if self.held_out is not None:
             compared = self.held_out.as_dict()
             described["held_out"] = {name: compared[name] for name in OF_SIDES}

@@ -42,6 +42,8 @@ from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
 from contamination import statistics
+from contamination.audit.decision import log10_floor
+from contamination.audit.evidence import CombinedP, combine_by_fisher
 from contamination.audit.generation import audit_generation
 from contamination.audit.generation_plan import GenerationAudit
 from contamination.audit.plan import Work
@@ -56,7 +58,7 @@ from contamination.scoring.generation import Generator, Sampling
 from contamination.scoring.store import Store
 from contamination.seal.files import SealedSet
 from contamination.seal.held_out import compare_sides, with_sides
-from contamination.statistics import KnownResult, PValue, TestResult
+from contamination.statistics import KnownResult, TestResult
 from contamination.testsets.templates import render
 from contamination.testsets.variants import FEWEST, VariantSet, option_variants
 
@@ -270,7 +272,7 @@ def known_records(scores: NDArray[np.float64], *, level: float) -> int:
     return statistics.known_at_least(hits, best.mean(axis=1), level=level)
 
 
-def combine_parts(order: Sequence[TestResult], others: Sequence[TestResult]) -> PValue:
+def combine_parts(order: Sequence[TestResult], others: Sequence[TestResult]) -> CombinedP:
     """Return the p-value of all that the key has drawn, by Fisher's rule.
 
     Several tests of the order count as one: the smallest p-value times their number, at
@@ -281,12 +283,17 @@ def combine_parts(order: Sequence[TestResult], others: Sequence[TestResult]) -> 
     >>> round(combine_parts([order], [options]).p, 3)
     0.501
     """
-    smallest = min(result.log10_p for result in order)
-    corrected = min(0.0, smallest + float(np.log10(len(order))))
-    log10_p = [corrected]
+    log10_p = [_bonferroni([result.log10_p for result in order])]
+    floors = [_bonferroni([log10_floor(result) for result in order])]
     for result in others:
         log10_p.append(result.log10_p)
-    return statistics.fisher(log10_p=log10_p)
+        floors.append(log10_floor(result))
+    return combine_by_fisher(log10_p, floors)
+
+
+def _bonferroni(log10_p: Sequence[float]) -> float:
+    """Return log10 of the smallest p-value times their number, at most of 1."""
+    return min(0.0, min(log10_p) + float(np.log10(len(log10_p))))
 
 
 def records_needed(effect: float, variants: int, *, level: float) -> int:
