@@ -150,15 +150,27 @@ def test_an_order_that_carries_information_is_named_where_p_is_large():
 
 @pytest.mark.parametrize("p", [1e-5, 0.4, 1.0])
 def test_sides_that_differ_are_no_evidence_whatever_p_is(p):
-    sides = Evidence("held_out", p, of_sides=True, differs="the sides differ (dates)")
+    sides = Evidence("held_out", p, of_sides=True, blind_p=0.05, blind_best="dates")
     verdict = decide([sides], alpha=0.05)
     assert verdict.conclusion == "sides are no evidence here"
     assert verdict.status == 3
     assert "dates" in verdict.reason
 
 
+@pytest.mark.parametrize(
+    "sides",
+    [
+        Evidence("held_out", 0.08, of_sides=True, blind_p=0.07, blind_best="dates"),
+        Evidence("held_out", 0.08, of_sides=True, controls={"gpt2": 0.07}),
+    ],
+)
+def test_baselines_of_sides_reject_at_alpha_as_controls_do(sides):
+    assert decide([sides], alpha=0.1).conclusion == "sides are no evidence here"
+    assert not decide([sides], alpha=0.05).objections
+
+
 def test_sides_that_differ_leave_a_test_of_order_its_verdict():
-    sides = Evidence("held_out", 0.2, of_sides=True, differs="the sides differ (dates)")
+    sides = Evidence("held_out", 0.2, of_sides=True, blind_p=0.05, blind_best="dates")
     order = Evidence("successor", 0.4, simulated_power=planted([0]))
     verdict = decide([sides, order], alpha=0.05)
     assert verdict.conclusion == "no evidence"
