@@ -205,6 +205,14 @@ def test_both_sides_are_compared_where_their_file_is_named(divided, call, model)
         assert record["text"] not in out + told
 
 
+def test_a_dry_run_shows_the_stated_permutations(call, model):
+    """The command states none, and its own would be 25."""
+    stated = ("--test", "sharded_exact", "--permutations", "5", "--arrangements", "6")
+    assert call(*SEAL, *stated)[0] == 0
+    printed = " ".join(call("test", model, PUBLISHED, *SEALED, "--dry-run")[1].split())
+    assert "permutations │ 5 │" in printed
+
+
 def test_a_dry_run_counts_both_sides(divided, call, model):
     asked = ("test", model, *FACTS, *HELD_OUT)
     planned = json.loads(call(*asked, "--dry-run", "--json")[1])["held_out"]
