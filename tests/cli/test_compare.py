@@ -274,6 +274,17 @@ def test_a_bound_of_no_record_claims_none(tmp_path, tokenizer, prose, bound, cla
     assert bool(lines) == (bound is not None)
 
 
+@pytest.mark.parametrize(
+    ("level", "confidence", "rate"), [(0.05, "95%", "5%"), (0.001, "99.9%", "0.1%")]
+)
+def test_a_strict_level_is_not_rounded(six, level, confidence, rate):
+    for bound in (0, 3):
+        found = replace(six, level=level, read_bound=bound, read_records=(1,))
+        first, second = read_records(found)
+        assert f"(confidence {confidence})" in first
+        assert f"rate of {rate}: " in second
+
+
 def test_a_score_that_is_named_twice_is_refused() -> None:
     with pytest.raises(InputError, match="'loss' is named twice"):
         SidesRequest(scores=("loss", "min_k_20", "loss"))
