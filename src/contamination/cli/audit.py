@@ -170,6 +170,7 @@ def audit(
         max_requests=max_requests,
         timeout=timeout,
         api_key_env=api_key_env,
+        control=control,
         reference=reference_of(control, endpoint),
     )
     check_directory(directory)

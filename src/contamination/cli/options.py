@@ -204,7 +204,8 @@ DataRevision = Annotated[
 # --- the model ------------------------------------------------------------------------
 
 Revision = Annotated[
-    str | None, option("Branch, tag or commit of a model of the hub.", group=MODEL)
+    str | None,
+    option("Branch, tag or commit of MODEL on the hub; not of a second model.", group=MODEL),
 ]
 PrecisionName = Annotated[
     str,
