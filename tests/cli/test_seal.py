@@ -95,11 +95,20 @@ def test_two_steps_end_with_a_set_that_nobody_chose(call, refused, model, monkey
         ((*SEAL, "--hold-out", "3"), "quiz.jsonl: 3 of 12 records held back leave 9"),
         ((*SEAL, "--score", "loss"), "scores compare"),
         ((*SEAL, "--test", "poetry"), "unknown test 'poetry'"),
+        ((*SEAL, "--alpha", "1e-13"), "--alpha"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(refused, tmp_path, arguments, named):
     assert named in refused(*arguments)
     assert [path.name for path in tmp_path.iterdir()] == ["quiz.jsonl"]
+
+
+def test_a_file_whose_name_is_no_name_of_a_set_is_to_be_renamed(refused):
+    named = Path("quiz.jsonl").rename("my quiz (1).jsonl")
+    line = refused("seal", named, *SEAL[2:])
+    assert line.startswith(f"{named}: ")
+    assert "rename" in line
+    assert not Path("sealed").exists()
 
 
 def test_each_part_is_tested_and_all_together_decide(sealed, call, model):

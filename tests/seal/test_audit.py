@@ -233,6 +233,11 @@ def test_two_wordings_are_the_sign_test_with_its_exact_law():
     assert wordings_test(store_of(np.zeros((3, 2)))).p == 1
 
 
+def test_every_level_of_a_seal_needs_a_number_of_records():
+    assert 10_000 < records_needed(0.1, 2, level=1e-12) < 20_000
+    assert records_needed(0.1, 24, level=0.9) == 1  # chance alone has the power
+
+
 @pytest.mark.parametrize(("effect", "variants"), [(0.5, 2), (1.0, 2), (0.5, 3), (0.3, 24)])
 def test_so_many_records_find_the_effect_as_often_as_said(effect, variants) -> None:
     rng = np.random.default_rng(0)

@@ -86,7 +86,11 @@ TestedAxis = Annotated[
         group=WHAT,
     ),
 ]
-Alpha = Annotated[float, option("Level of the verdict.", group=WHAT, min=1e-12, max=0.999)]
+LEAST_ALPHA = 1e-12
+MOST_ALPHA = 0.999
+Alpha = Annotated[
+    float, option("Level of the verdict.", group=WHAT, min=LEAST_ALPHA, max=MOST_ALPHA)
+]
 Within = Annotated[
     str | None,
     option("Field within whose values the sides were drawn, such as source.", group=WHAT),

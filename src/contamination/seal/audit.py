@@ -309,7 +309,7 @@ def records_needed(effect: float, variants: int, *, level: float) -> int:
         test, whose law is that of fair coins; with more, the sum of scores is taken as
         normal.
     level
-        Level at which the test rejects.
+        Level at which the test rejects, at least 1e-12.
 
     >>> records_needed(0.5, 24, level=0.05)
     26
@@ -317,8 +317,8 @@ def records_needed(effect: float, variants: int, *, level: float) -> int:
     82
     """
     if variants > 2:
-        z = norm.isf(level) + norm.ppf(POWER)
-        return int(np.ceil((z / effect) ** 2 * variants / (variants - 1)))
+        z = max(0.0, norm.isf(level) + norm.ppf(POWER))  # 0 where chance has that power
+        return max(1, int(np.ceil((z / effect) ** 2 * variants / (variants - 1))))
     won = norm.cdf(effect / np.sqrt(2))
     enough = binom.sf(_wins_of_chance(level), COUNTS, won) >= POWER
     return int(COUNTS[enough][0])
