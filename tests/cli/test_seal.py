@@ -134,6 +134,8 @@ def test_text_alone_tests_order_and_options_with_a_bound_on_what_is_known(sealed
     status, out, _ = call(*asked, "--quiz", "--json")
     found = json.loads(out)
     assert [each["test"] for each in found["results"]] == ["record_quiz", "arrangement_quiz"]
+    assert (found["written"]["texts"], found["written"]["options"]["texts"]) == (2, 12)
+    assert call(*asked, "--quiz")[1].count("tokens at temperature") == 2
     assert found["verdict"]["p"] == found["joint"]["p"]
     is_positive = found["joint"]["p"] <= found["alpha"]
     assert status == found["verdict"]["status"]

@@ -15,6 +15,7 @@ import pytest
 from scipy.stats import binom
 
 from contamination.audit import registry
+from contamination.audit.generation import audit_generation
 from contamination.audit.recompute import recompute
 from contamination.audit.registry import TESTS
 from contamination.audit.request import Request
@@ -398,7 +399,11 @@ def test_a_model_that_writes_what_it_has_read_of_a_sealed_set_is_found(sealed, t
     def found_of(known, **asked) -> Audit:
         request = Request(directory=tmp_path / str(len(known)))
         works = sealed_generations(Writes(*known), request, sealed, **asked)
-        return audit_sealed_texts(*works, sealed=sealed)
+        found = audit_sealed_texts(*works, sealed=sealed)
+        alone = [audit_generation(work, drawn=True) for work in works]
+        assert found.generation == {**alone[0].generation, "options": alone[1].generation}
+        assert found.plan.work.windows == sum(each.plan.work.windows for each in alone)
+        return found
 
     read = sealed.test_set.examples
     for found, status in ((found_of(read), 1), (found_of(()), 3)):  # it always writes the same

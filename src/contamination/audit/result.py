@@ -64,13 +64,14 @@ class Audit:
         Header of one of the stores; it names the model and the set.
     plan
         The work, the part that was already stored included; `missing` is what was
-        scored in this run.
+        scored in this run. The comparison with held-out records is not counted in it.
     findings
         The finding of each test.
     stores
-        Directories that were read.
+        Directories that were read, without that of the comparison with held-out
+        records: its name is a digest, from which a few records could be guessed.
     seconds
-        Scoring time in this run.
+        Scoring time in this run, without that of the comparison.
     noise
         Nats a token by which an endpoint's answers to one prompt differed in this run;
         None for a local model, and where nothing was scored.
@@ -96,7 +97,8 @@ class Audit:
         named.
     generation
         Counts and settings of the texts that the model wrote, if those were tested
-        (`contamination.audit.generation`).
+        (`contamination.audit.generation`); of a sealed set with options, also those of
+        the quiz on them, under "options".
     tokens_per_character
         Of the texts of the set, as the model reads them; None if the model has written
         texts of its own.

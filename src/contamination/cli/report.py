@@ -117,10 +117,14 @@ def _order_asked(of_items: Sequence[bool]) -> str:
 
 def print_cost(audit: "Audit") -> None:
     """Print what was scored, how fast and where, and the noise of an endpoint."""
-    where = ", ".join(str(path) for path in audit.stores)
     if audit.generation is not None:
-        _print_generation_cost(audit.generation, where)
+        texts = [audit.generation]
+        if "options" in audit.generation:
+            texts.append(audit.generation["options"])
+        for of_store, store in zip(texts, audit.stores, strict=True):
+            _print_generation_cost(of_store, str(store))
         return
+    where = ", ".join(str(path) for path in audit.stores)
     if audit.tokens_scored == 0:
         say(f"everything was stored already: {where}")
     else:

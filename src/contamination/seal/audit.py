@@ -46,13 +46,14 @@ from contamination.audit.decision import log10_floor
 from contamination.audit.evidence import CombinedP, combine_by_fisher
 from contamination.audit.generation import audit_generation
 from contamination.audit.generation_plan import GenerationAudit
-from contamination.audit.plan import Work
+from contamination.audit.plan import ScoringPlan, Work
 from contamination.audit.registry import OPTION_TEST, TESTS
 from contamination.audit.request import CHOICES, Request
 from contamination.audit.result import Audit
 from contamination.audit.run import apply_tests, make_audit, score_work
 from contamination.audit.wordings import WORDINGS_TEST, token_scores, wordings_test
 from contamination.scoring.contract import Scorer
+from contamination.scoring.cost import Workload
 from contamination.scoring.endpoint import EndpointScorer
 from contamination.scoring.generation import Generator, Sampling
 from contamination.scoring.store import Store
@@ -239,18 +240,42 @@ def audit_sealed_texts(*works: GenerationAudit, sealed: SealedSet) -> Audit:
     The tests are exact for the same reason as those on log-probabilities: the texts
     after records, or answers about them, depend on the key by wordings and options
     alone, and the order is uniform given these; answers about options, by wordings and
-    arrangements, in places that we draw.
+    arrangements, in places that we draw. `Audit.generation` is that of the order of
+    records, with the one of the options under "options".
     """
     level = sealed.seal.level
     audits = [audit_generation(work, alpha=level, drawn=True) for work in works]
     findings = tuple(chain.from_iterable(audit.findings for audit in audits))
     stores = tuple(chain.from_iterable(audit.stores for audit in audits))
     order, *others = [finding.result for finding in findings]
-    combined = combine_parts([order], others)
-    audit = replace(audits[0], findings=findings, stores=stores, combined=combined)
+    first = audits[0]
+    generation = dict(first.generation or {})
+    if len(audits) > 1:
+        generation["options"] = audits[1].generation
+    audit = replace(
+        first,
+        plan=_plan_of_all([audit.plan for audit in audits]),
+        findings=findings,
+        stores=stores,
+        seconds=sum(audit.seconds for audit in audits),
+        combined=combine_parts([order], others),
+        generation=generation,
+    )
     if sealed.held_out is None:
         return audit
     return with_sides(audit, None)  # texts say nothing of single records
+
+
+def _plan_of_all(plans: Sequence[ScoringPlan]) -> ScoringPlan:
+    """Return the first plan with the work of all: what is written needs no passes of ours."""
+    work = Workload(
+        sequences=sum(plan.work.sequences for plan in plans),
+        scored=sum(plan.work.scored for plan in plans),
+        read=sum(plan.work.read for plan in plans),
+        windows=sum(plan.work.windows for plan in plans),
+        attended=sum(plan.work.attended for plan in plans),
+    )
+    return replace(plans[0], work=work, missing=sum(plan.missing for plan in plans))
 
 
 # --- statistics -----------------------------------------------------------------------
