@@ -65,7 +65,7 @@ Shards = Annotated[
     int | None,
     option(
         "Contiguous parts into which the set is cut; default: parts of 10 examples for "
-        "tests of pairs, of 4 for other tests.",
+        "tests of pairs, of 4 for other tests, and at most 50 parts.",
         group=WHAT,
     ),
 ]
