@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from contamination.audit.decision import Verdict, log10_floor
 from contamination.audit.evidence import ControlModel
 from contamination.audit.finding import Finding
-from contamination.audit.objections import ZLIB_BASELINE
+from contamination.audit.objections import ZLIB_BASELINE, at_most
 from contamination.audit.other_tests import OtherTest, other_tests_in_words
 from contamination.audit.registry import ITEM_TESTS
 
@@ -56,7 +56,7 @@ def notes_on(
         lines.append(f"all together ({combined_by}): p = {combined_p:.3g}")
     if held_out is not None:
         lines.append(_scores(held_out))
-        if combined_p is not None and combined_p <= held_out.level:
+        if combined_p is not None and at_most(combined_p, held_out.level):
             lines += read_records(held_out)
     for finding in findings:
         lines += _limits(finding)
