@@ -11,10 +11,10 @@ from scipy.stats import binom
 
 from contamination.audit.control_fit import ControlFit
 from contamination.audit.decision import decide, exit_status, strength
-from contamination.audit.evidence import both_axes, worst_order
+from contamination.audit.evidence import CombinedP, both_axes, worst_order
 from contamination.audit.objections import ORDERS, ZLIB_BASELINE, Evidence, objections_to
 from contamination.audit.power import Effect, SimulatedPower
-from contamination.statistics import adjust
+from contamination.statistics import adjust, sharded_exact_test
 
 POSITIVE = ("proven", "evidence")
 SILENT = {ZLIB_BASELINE: 0.5, "gpt2": 0.9}
@@ -95,6 +95,38 @@ def test_a_test_that_is_not_believed_lends_no_floor():
     assert decide([few, Evidence("successor", 0.3)], alpha=0.05).conclusion == "no evidence"
 
 
+def test_a_test_without_usable_answers_lends_no_floor():
+    few = Evidence("successor", 1.0, floor=0.08)
+    useless = Evidence("quiz", 1.0, answers_problem="all are empty")
+    assert decide([useless, few], alpha=0.05).conclusion == "cannot say"
+
+
+@pytest.mark.parametrize(
+    ("scores", "alpha", "conclusion"),
+    [
+        ([range(20, 0, -1)], 0.05, "evidence"),
+        ([range(10, 0, -1)] * 3, 0.001, "proven"),
+        ([range(10, 0, -1)] * 2, 0.01, "evidence"),
+    ],
+)
+def test_the_least_p_of_a_number_of_orderings_may_be_the_level(scores, alpha, conclusion):
+    result = sharded_exact_test([list(map(float, shard)) for shard in scores])
+    evidence = Evidence("sharded_exact", result.p, floor=10**result.log10_least)
+    verdict = decide([evidence], alpha=alpha)
+    assert verdict.conclusion == conclusion
+    if conclusion == "evidence":
+        assert f"1 unread set in {round(1 / alpha)} looks" in verdict.reason
+
+
+@pytest.mark.parametrize("tests", range(2, 30))
+def test_holms_p_of_the_level_over_the_number_of_tests_is_the_level(tests):
+    log10_p = [np.log10(0.05 / tests), *[0.0] * (tests - 1)]
+    corrected = adjust(log10_p=log10_p, method="holm").p
+    evidence = [Evidence("t", float(p)) for p in corrected]
+    assert decide(evidence, alpha=0.05).conclusion == "evidence"
+    assert decide(evidence, alpha=0.05 - 1e-9).conclusion == "no evidence"
+
+
 def test_a_control_model_is_corrected_over_its_tests():
     """One of two innocent controls would object to every tenth set otherwise."""
     evidence = [
@@ -150,15 +182,27 @@ def test_an_order_that_carries_information_is_named_where_p_is_large():
 
 @pytest.mark.parametrize("p", [1e-5, 0.4, 1.0])
 def test_sides_that_differ_are_no_evidence_whatever_p_is(p):
-    sides = Evidence("held_out", p, of_sides=True, differs="the sides differ (dates)")
+    sides = Evidence("held_out", p, of_sides=True, blind_p=0.05, blind_best="dates")
     verdict = decide([sides], alpha=0.05)
     assert verdict.conclusion == "sides are no evidence here"
     assert verdict.status == 3
     assert "dates" in verdict.reason
 
 
+@pytest.mark.parametrize(
+    "sides",
+    [
+        Evidence("held_out", 0.08, of_sides=True, blind_p=0.07, blind_best="dates"),
+        Evidence("held_out", 0.08, of_sides=True, controls={"gpt2": 0.07}),
+    ],
+)
+def test_baselines_of_sides_reject_at_alpha_as_controls_do(sides):
+    assert decide([sides], alpha=0.1).conclusion == "sides are no evidence here"
+    assert not decide([sides], alpha=0.05).objections
+
+
 def test_sides_that_differ_leave_a_test_of_order_its_verdict():
-    sides = Evidence("held_out", 0.2, of_sides=True, differs="the sides differ (dates)")
+    sides = Evidence("held_out", 0.2, of_sides=True, blind_p=0.05, blind_best="dates")
     order = Evidence("successor", 0.4, simulated_power=planted([0]))
     verdict = decide([sides, order], alpha=0.05)
     assert verdict.conclusion == "no evidence"
@@ -324,7 +368,8 @@ def test_a_control_model_that_rejects_one_axis_objects_to_both():
         Evidence("successor", 0.1, controls={ZLIB_BASELINE: 0.3, "gpt2": 0.01}),
         Evidence("options", 0.1, controls={ZLIB_BASELINE: 0.2, "gpt2": 0.9}),
     ]
-    both = both_axes(1e-9, parts, {"gpt2": 0.06})
+    combined = CombinedP.of(-9.0, statistic=0.0, log10_least=-20.0)
+    both = both_axes(combined, parts, {"gpt2": 0.06})
     assert both.controls == {ZLIB_BASELINE: 0.2, "gpt2": 0.02}
     assert decide([both], alpha=0.05).conclusion == "order is no evidence here"
 

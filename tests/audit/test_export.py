@@ -12,6 +12,7 @@ import pytest
 from jsonschema import Draft7Validator
 
 from contamination.audit.export import CONDA, NOT_SAID, format_of
+from contamination.audit.wordings import WORDINGS_TEST
 from contamination.errors import InputError
 from fakes.results import SCHEMA, VALIDATOR, errors_of
 
@@ -130,6 +131,45 @@ def test_a_sentence_says_which_tests_its_p_has_not_paid_for(others, told):
     )
     assert told in quoted
     assert ("not corrected" in quoted) == (others > 0)
+
+
+def result_of_tests(*names: str, **more):
+    """Return a result of these tests."""
+    results = [OLD["results"][0] | {"test": name} for name in names]
+    return concluded("proven", results=results, **more)
+
+
+@pytest.mark.parametrize(
+    ("result", "read"),
+    [
+        (result_of_tests("successor"), "the test set `quiz` in its published order"),
+        (result_of_tests("successor", "options"), "the test set `quiz` in its published order"),
+        (result_of_tests("options"), "with its options in their published order"),
+        (
+            result_of_tests(
+                "successor", "held_out", seal={}, guarantee="one key", not_claimed=["a", "b"]
+            ),
+            "`model0` has read the sealed test set `quiz` (",
+        ),
+    ],
+)
+def test_a_model_card_says_no_more_than_its_tests_show(result, read):
+    card = format_of(Path("card.md"))(result)
+    assert read in card
+    for of_seal in ("one key", "not claimed: a, b"):
+        assert (of_seal in card) == ("seal" in result)
+
+
+def test_each_evaluation_says_what_its_p_is_the_probability_of():
+    names = ("successor", "options", "arrangement_quiz", WORDINGS_TEST, "held_out")
+    result = result_of_tests(*names, held_out={"assumption": "a coin fell"})
+    record = json.loads(format_of(Path("x.eee.json"))(result))
+    described = [
+        each["metric_config"]["evaluation_description"] for each in record["evaluation_results"]
+    ]
+    parts = ("records", "the options", "the options", "wordings", "given that a coin fell")
+    assert all(part in text for part, text in zip(parts, described, strict=True))
+    assert "order" not in described[3] + described[4]
 
 
 def test_names_are_no_markup_in_a_model_card():

@@ -19,6 +19,7 @@ from contamination.audit.held_out import SidesRequest
 from contamination.audit.many import audit_pairs
 from contamination.audit.request import Request
 from contamination.audit.rows import judged_rows
+from contamination.cli.audit import _print_rows
 from contamination.errors import InputError
 from contamination.statistics import adjust
 from fakes.made_up_registry import jsonl
@@ -177,6 +178,21 @@ def test_a_comparison_outside_the_audit_is_told_and_its_own_is_not(rows_of):
     assert "other held-out records" not in rows[0]["other tests"]
 
 
+def test_a_control_is_said_to_rest_on_the_same_draw(tokenizer, tmp_path):
+    def scorer(name: str) -> MadeUpScorer:
+        return MadeUpScorer(tokenizer, revision=name)
+
+    request = replace(REQUEST, directory=tmp_path)
+    sides = {"held_out": {"words": lambda: HELD_OUT}, "sides": SIDES}
+    pairs = [
+        *audit_pairs(["a"], {"words": lambda: PUBLISHED}, request, scorer, control="b", **sides)
+    ]
+    found = pairs[1].found
+    assert found.draw == found.control.draw == STATED
+    assert found.blind is not None
+    assert found.control.blind is None
+
+
 def test_a_control_objects_to_its_own_axis_alone(rows_of):
     (order, sides) = rows_of("reader", control="other reader")
     assert order["verdict"] == "no evidence"
@@ -201,6 +217,30 @@ def test_what_fails_beside_a_pair_is_told_in_its_row(rows_of, more, verdicts, na
     assert [row["verdict"] for row in rows] == verdicts
     assert named in rows[1]["reason"]
     assert rows[1]["axis"] == "held out"
+
+
+def test_a_set_has_one_name_in_all_rows_and_its_key_where_another_has_that_name(
+    tokenizer, tmp_path
+):
+    request = replace(REQUEST, directory=tmp_path)
+    sets = {"a/words.jsonl": lambda: PUBLISHED}
+    parts = {"a/words.jsonl": missing}
+    more = {"held_out": parts, "sides": SIDES}
+
+    def names_of(sets) -> list[str]:
+        pairs = audit_pairs(["m"], sets, request, lambda _: MadeUpScorer(tokenizer), **more)
+        return [row["set"] for row in judged_rows([*pairs], alpha=0.05)]
+
+    assert names_of(sets) == ["words", "words"]
+    assert names_of({**sets, "words": missing}) == ["a/words.jsonl", "a/words.jsonl", "words"]
+
+
+def test_other_tests_are_told_beside_a_comparison_that_failed(rows_of, capsys):
+    rows_of("reader")
+    rows = rows_of("reader", held_out=missing)
+    _print_rows(rows, one_model=True)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "reader on words: p (Holm) leaves out other tests in --store: held_out" in printed
 
 
 def test_a_copy_of_the_model_and_held_out_records_of_no_set_are_refused(tokenizer, tmp_path):

@@ -15,10 +15,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from contamination.audit.objections import (
+    ROUNDING,
     Conclusion,
     Evidence,
     Objection,
+    at_most,
     objections_to,
+    sides_differ,
     too_few_records,
 )
 from contamination.audit.power import Power
@@ -96,9 +99,9 @@ def strength(p: float, alpha: float) -> Conclusion:
     >>> strength(0.01, alpha=0.05)
     'evidence'
     """
-    if p > alpha:
+    if not at_most(p, alpha):
         return "no evidence"
-    if p > PROOF:
+    if not at_most(p, PROOF):
         return "evidence"
     return "proven"
 
@@ -142,17 +145,17 @@ def decide(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
     pairs = list(zip(evidence, objections, strict=True))
     believed = [test for test, its_objections in pairs if not its_objections]
     reasons = _reasons(objections)
-    significant = [test for test in believed if test.p <= alpha]
+    significant = [test for test in believed if at_most(test.p, alpha)]
     if significant:
         return _positive(significant, reasons)
     least, objections_to_least = min(pairs, key=_p_of_pair)
-    if least.p <= alpha:
+    if at_most(least.p, alpha):
         return _explained_away(least, objections_to_least, reasons)
     problem = _why_it_cannot_say(evidence, believed, reasons, alpha)
     if problem:
         return Verdict("cannot say", problem, least.p, objections=reasons)
     if not believed:
-        return _nothing_could_be_shown(least, reasons)
+        return _nothing_could_be_shown(least, reasons, alpha)
     return _no_evidence(evidence, believed, reasons, alpha)
 
 
@@ -184,8 +187,8 @@ def _why_it_cannot_say(
         return f"{measured}, but {'; '.join([*_problems(evidence), *reasons])}"
     if all(too_few_records(test) for test in evidence):
         return f"{measured}, but {'; '.join(reasons)}"
-    floor = min(test.floor for test in judged_by)
-    if floor > alpha:
+    floor = min(test.floor for test in judged_by if not test.answers_problem)
+    if not at_most(floor, alpha):
         advice = (
             f"so few orderings differ that p is never below {floor:.2g}: ask for more, "
             "or for larger shards"
@@ -196,11 +199,11 @@ def _why_it_cannot_say(
     return ""
 
 
-def _nothing_could_be_shown(least: Evidence, reasons: tuple[str, ...]) -> Verdict:
+def _nothing_could_be_shown(least: Evidence, reasons: tuple[str, ...], alpha: float) -> Verdict:
     """Return the verdict on a large p where something objects to every test."""
     measured = _measured(least)
     why = "; ".join(reasons)
-    if least.differs:
+    if sides_differ(least, alpha):
         reason = f"{measured}, but {why}"
         return Verdict("sides are no evidence here", reason, least.p, objections=reasons)
     tested = "these sides" if least.of_sides else "this order"
@@ -255,7 +258,7 @@ def _positive(significant: Sequence[Evidence], objections: tuple[str, ...]) -> V
     """Return "proven", or "evidence" where p or the order is not good enough."""
     proofs = []
     for test in significant:
-        if test.p <= PROOF and _order_is_good(test):
+        if at_most(test.p, PROOF) and _order_is_good(test):
             proofs.append(test)
     conclusion: Conclusion = "proven" if proofs else "evidence"
     best = min(proofs or significant, key=_p_of)
@@ -263,7 +266,8 @@ def _positive(significant: Sequence[Evidence], objections: tuple[str, ...]) -> V
     if not _order_is_good(best):
         parts.append(_standing_out_in_words(best))
     elif conclusion == "evidence":
-        parts.append(f"1 unread set in {int(1 / best.p):,} looks like this")
+        rarity = int((1 + ROUNDING) / best.p)
+        parts.append(f"1 unread set in {rarity:,} looks like this")
     parts.append(_controls_in_words(best))
     if best.years and not best.has_able_control:
         parts.append(

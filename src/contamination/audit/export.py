@@ -16,6 +16,7 @@ from typing import Any
 
 from contamination.audit.objections import ZLIB_BASELINE
 from contamination.audit.other_tests import OtherTest, other_tests_in_words
+from contamination.audit.registry import ITEM_TESTS
 from contamination.errors import InputError, csv_text, printable
 
 Result = Mapping[str, Any]
@@ -33,6 +34,10 @@ CONDA = (
     "Reference",
     "PR",
 )
+# What a test finds a preference for, of the tests that are not of the order of records.
+PREFERRED = dict.fromkeys(ITEM_TESTS, "order of the options") | {
+    "wordings": "choice of wordings",
+}
 # What a model card must not say of a verdict; "" is for all other verdicts.
 NOT_SAID = {
     "proven": (
@@ -114,10 +119,6 @@ def _evaluation(result: Result, test: Result) -> dict[str, Any]:
         records=str(result["plan"]["examples"]),
         template=result["template"],
     )
-    description = (
-        "Probability of a preference for the published order at least as strong, had that "
-        "order been drawn at random, without regard to the model; uncorrected."
-    )
     parameters = {
         "shards": test["shards"],
         "permutations": test["permutations"],
@@ -126,9 +127,27 @@ def _evaluation(result: Result, test: Result) -> dict[str, Any]:
     return {
         "evaluation_name": f"contamination/{test['test']}",
         "source_data": source,
-        "metric_config": eee_metric(description, parameters),
+        "metric_config": eee_metric(_described(result, test["test"]), parameters),
         "score_details": {"score": test["p"], "details": details},
     }
+
+
+def _described(result: Result, test: str) -> str:
+    """Return what the p-value of a test is the probability of."""
+    if test == "held_out":
+        return description_of_sides(result["held_out"]["assumption"])
+    preferred = PREFERRED.get(test, "order of the records")
+    return (
+        f"Probability of a preference for the published {preferred} at least as strong, had it "
+        "been drawn at random, without regard to the model; uncorrected."
+    )
+
+
+def description_of_sides(assumption: str) -> str:
+    """Return what the p-value of a comparison with held-out records is the probability of."""
+    return (
+        f"Probability that the published records score at least as high, given that {assumption}."
+    )
 
 
 def eee_source(dataset: str, **details: str) -> dict[str, Any]:
@@ -198,9 +217,19 @@ def _sentence(result: Result) -> str:
     return sentence_of(
         verdict["conclusion"],
         model=code_span(result["model"]),
-        read=f"the test set {code_span(result['dataset'])} in its published order",
+        read=_read(result),
         measured=f"p = {verdict['p']:.3g} in the contamination test{uncorrected(result)}",
     )
+
+
+def _read(result: Result) -> str:
+    """Return what the model may have read: of a sealed set, anything that its key has drawn."""
+    name = code_span(result["dataset"])
+    if "seal" in result:
+        return f"the sealed test set {name}"
+    if all(test["test"] in ITEM_TESTS for test in result["results"]):
+        return f"the test set {name} with its options in their published order"
+    return f"the test set {name} in its published order"
 
 
 def uncorrected(result: Result) -> str:
@@ -258,6 +287,9 @@ def _details(result: Result) -> str:
         *dict.fromkeys(controls),
         f"verdict at {result['alpha']:g}: {concluded}",
     ]
+    if "seal" in result:
+        parts.insert(0, result["guarantee"])
+        parts.append(f"not claimed: {', '.join(result['not_claimed'])}")
     return f"Details: {'; '.join(parts + others_in_code(result))}."
 
 

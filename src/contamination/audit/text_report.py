@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from contamination import statistics
 from contamination.audit.decision import Verdict, log10_floor
 from contamination.audit.evidence import ControlModel
 from contamination.audit.finding import Finding
-from contamination.audit.objections import ZLIB_BASELINE
+from contamination.audit.objections import ZLIB_BASELINE, at_most
 from contamination.audit.other_tests import OtherTest, other_tests_in_words
 from contamination.audit.registry import ITEM_TESTS
 
@@ -56,7 +57,7 @@ def notes_on(
         lines.append(f"all together ({combined_by}): p = {combined_p:.3g}")
     if held_out is not None:
         lines.append(_scores(held_out))
-        if combined_p is not None and combined_p <= held_out.level:
+        if combined_p is not None and at_most(combined_p, held_out.level):
             lines += read_records(held_out)
     for finding in findings:
         lines += _limits(finding)
@@ -91,12 +92,12 @@ def read_records(comparison: "Comparison") -> list[str]:
     if comparison.read_bound:
         lines.append(
             f"at least {comparison.read_bound:,} of {published:,} published "
-            f"records were read (confidence {1 - comparison.level:.0%})"
+            f"records were read (confidence {_percent(1 - comparison.level)})"
         )
     elif comparison.read_bound == 0:
         lines.append(
             f"how many of the {published:,} published records were read is not known: the bound "
-            f"finds none by itself (confidence {1 - comparison.level:.0%})"
+            f"finds none by itself (confidence {_percent(1 - comparison.level)})"
         )
     if comparison.read_records:
         listed = [str(number + 1) for number in comparison.read_records[:MOST_LISTED]]
@@ -104,10 +105,19 @@ def read_records(comparison: "Comparison") -> list[str]:
         if more:
             listed.append(f"{more:,} more in the JSON")
         lines.append(
-            f"read, at a false discovery rate of {comparison.level:.0%}: records "
+            f"read, at a false discovery rate of {_percent(comparison.level)}: records "
             f"{', '.join(listed)}"
         )
     return lines
+
+
+def _percent(share: float) -> str:
+    """Return a share in percent, with all its digits.
+
+    >>> _percent(1 - 0.001), _percent(0.05)
+    ('99.9%', '5%')
+    """
+    return f"{100 * share:.12g}%"
 
 
 def _limits(finding: Finding) -> list[str]:
@@ -121,9 +131,11 @@ def _limits(finding: Finding) -> list[str]:
     best = getattr(result, "best", None)
     if best:
         lines.append(f"{name}: the smallest p was that of {best}")
-    known = getattr(result, "known_at_least", None)
-    if known is not None:
-        lines.append(f"{name}: {known} or more of {result.shards} are known")
+    if isinstance(result, statistics.KnownResult):
+        lines.append(
+            f"{name}: {result.known_at_least} or more of {result.shards} are known "
+            f"(confidence {_percent(1 - result.level)})"
+        )
     if name == "sharded_t" and result.shards < FEW_SHARDS:
         lines.append(
             f"{name}: of {result.shards} shards its p is exact only if their differences are "
