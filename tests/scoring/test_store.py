@@ -398,6 +398,7 @@ def test_what_a_store_has_not_is_named(store, tmp_path):
         ("ordering 3 of shard 0", store.log_probs, 3),
         *(("holds orderings, not successors", each.successors, 0, 1) for each in (store, sums)),
         *(("holds successors, not orderings", each.log_probs, 0) for each in (other, pairs)),
+        ("holds orderings, not variants", store.variants),
         *(("the store keeps 2", each.successors, 0, 3) for each in (other, pairs)),
         ("tokens_per_example is 0", other.successors, 0, 0),
         ("it has sums alone, and this takes tokens", sums.shard_tokens, 0, 2),

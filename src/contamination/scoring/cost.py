@@ -24,7 +24,7 @@ class Workload:
     Attributes
     ----------
     sequences
-        Orderings of shards, predecessors, or beginnings that alternatives share.
+        Orderings of shards, predecessors, or beginnings that variants share.
     scored, read
         Tokens that get a log-probability, and tokens that the network reads for them:
         windows overlap, so these are more where sequences are longer than the context.

@@ -92,8 +92,8 @@ def stores_of(directory: Path | str, model: str, dataset: str) -> Path:
 def plan_store(test: StoreNeed, examples: int, shards: int | None) -> StorePlan:
     """Return the store that a test reads; without a number of shards, it has that of the test.
 
-    Raises InputError for too few examples or too few shards, or a test of alternatives:
-    what these read is planned from their texts.
+    Raises InputError for too few examples or too few shards, or a test of variants:
+    what it reads is planned from their texts.
 
     Examples
     --------

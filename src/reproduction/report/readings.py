@@ -15,7 +15,7 @@ from reproduction.notebooks.table import NOTEBOOKS
 from reproduction.output.published import load_published
 from reproduction.report import readings_trained
 from reproduction.report.prose import Texts, escape_markdown, listed, texts
-from reproduction.report.readings_released import RELEASED, TableReader, read_section
+from reproduction.report.readings_released import RELEASED, TableReader, numbers_of_section
 from reproduction.run.profile import Architecture, Profile
 
 REHEARSED = "Rehearsal: stand-ins with random weights; these numbers mean nothing."
@@ -60,7 +60,7 @@ def build_variables(
 def _released_variables(profile: Profile, table: TableReader) -> dict[str, Texts]:
     """Read the sections of the notebooks that ran on released models."""
     ran = {NOTEBOOKS[name].package for name in profile.notebooks}
-    return {section: read_section(section, table) for section in RELEASED if section in ran}
+    return {section: numbers_of_section(section, table) for section in RELEASED if section in ran}
 
 
 def _trained_variables(
@@ -80,29 +80,29 @@ def _trained_variables(
         "canaries": _canary_sets(manifest, profile),
         "model": _model(manifest, profile),
         "tests": scoring,
-        "results": readings_trained.read_canaries(canaries, alpha),
-        "redrawn": readings_trained.read_null_calibration(canaries),
-        "mmlu": readings_trained.read_mmlu(
+        "results": readings_trained.numbers_of_canaries(canaries, alpha),
+        "redrawn": readings_trained.numbers_of_null_calibration(canaries),
+        "mmlu": readings_trained.numbers_of_mmlu(
             table("mmlu_fisher"),
             table("mmlu_subsets"),
             published,
         ),
-        "prefixes": readings_trained.read_short_prefixes(table("power_replicates")),
-        "calibration": readings_trained.read_calibration(table("calibration")),
-        "failures": readings_trained.read_failures(table("failures")),
-        "generated": readings_trained.read_generated(table("generated")),
-        "min_k": readings_trained.read_min_k(table("min_k"), canaries, alpha),
-        "held_out": readings_trained.read_held_out(table("min_k_held_out"), alpha),
-        "assumptions": readings_trained.read_assumptions(table("assumptions_within")),
-        "books": readings_trained.read_books(table("books"), table("books_validation")),
-        "unlearning": readings_trained.read_unlearning(
+        "prefixes": readings_trained.numbers_of_short_prefixes(table("power_replicates")),
+        "calibration": readings_trained.numbers_of_calibration(table("calibration")),
+        "failures": readings_trained.numbers_of_failures(table("failures")),
+        "generated": readings_trained.numbers_of_generated(table("generated")),
+        "min_k": readings_trained.numbers_of_min_k(table("min_k"), canaries, alpha),
+        "held_out": readings_trained.numbers_of_held_out(table("min_k_held_out"), alpha),
+        "assumptions": readings_trained.numbers_of_assumptions(table("assumptions_within")),
+        "books": readings_trained.numbers_of_books(table("books"), table("books_validation")),
+        "unlearning": readings_trained.numbers_of_unlearning(
             table("unlearning"),
             table("unlearning_detection"),
         ),
         "shi": _said_by_shi(published),
-        "options": readings_trained.read_options(table("options")),
-        "controlled": readings_trained.read_doses(table("controlled_doses")),
-        "wikimia": readings_trained.read_wikimia(table("wikimia")),
+        "options": readings_trained.numbers_of_options(table("options")),
+        "controlled": readings_trained.numbers_of_doses(table("controlled_doses")),
+        "wikimia": readings_trained.numbers_of_wikimia(table("wikimia")),
     }
 
 

@@ -22,7 +22,7 @@ KINDS = {"model": "models", "dataset": "sets", "subset": "subsets"}
 VALUES = {"auc": 2, "auc_percent": 1}  # column -> digits of its range
 
 
-def read_cells(cells: pd.DataFrame) -> Texts:
+def numbers_of_cells(cells: pd.DataFrame) -> Texts:
     """Count the rows of a table, the measured ones, and their small p-values.
 
     `tested` have a p-value (after Holm's correction, if there is one), and `rejected`
@@ -87,7 +87,7 @@ RELEASED: dict[str, dict[str, tuple[str, str]]] = {
 }
 
 
-def read_section(section: str, table: TableReader) -> Texts:
+def numbers_of_section(section: str, table: TableReader) -> Texts:
     """Read the facts of a section; `table` opens a table of the run by its name."""
     variables: Texts = {}
     for prefix, (name, query) in RELEASED[section].items():
@@ -96,7 +96,7 @@ def read_section(section: str, table: TableReader) -> Texts:
             test = counted_test(cells)
             variables["test"] = TESTS[test].label.lower()
         rows = cells.query(query) if query else cells
-        for key, text in read_cells(rows).items():
+        for key, text in numbers_of_cells(rows).items():
             variables[f"{prefix}{key}"] = text
     if section == "open_models":
         variables["redrawn"] = _null_calibration_of_tests(cells)

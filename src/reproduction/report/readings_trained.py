@@ -35,7 +35,7 @@ PUBLISHED_WINDOW = 1.15  # of ratios, in Shi et al.; a window of notebook 11
 NEAR = 5.0  # percentage points of AUC; ours, since Fu et al. name no tolerance
 
 
-def read_canaries(canaries: pd.DataFrame, alpha: float) -> Texts:
+def numbers_of_canaries(canaries: pd.DataFrame, alpha: float) -> Texts:
     """Count the planted sets that the exact and the successor test detect."""
     rejected = canaries[canaries["holm_p"] <= alpha]
     variables = {"alpha": f"{alpha:g}"}
@@ -59,7 +59,7 @@ def read_canaries(canaries: pd.DataFrame, alpha: float) -> Texts:
     )
 
 
-def read_null_calibration(canaries: pd.DataFrame) -> Texts:
+def numbers_of_null_calibration(canaries: pd.DataFrame) -> Texts:
     """Write the percent of redrawn orders that tests reject, with 95% intervals."""
     pooled = pooled_null_calibration(canaries).set_index(["model", "test"])
     rates = {key: format_null_rejections(row) for key, row in pooled.iterrows()}
@@ -72,7 +72,7 @@ def read_null_calibration(canaries: pd.DataFrame) -> Texts:
     )
 
 
-def read_mmlu(combined: pd.DataFrame, subsets: pd.DataFrame, published: Path) -> Texts:
+def numbers_of_mmlu(combined: pd.DataFrame, subsets: pd.DataFrame, published: Path) -> Texts:
     """Count the subsets that the paper's rule drops; write Fisher's p of the others, and its own.
 
     Parameters
@@ -101,7 +101,7 @@ def read_mmlu(combined: pd.DataFrame, subsets: pd.DataFrame, published: Path) ->
     return variables
 
 
-def read_short_prefixes(replicates: pd.DataFrame) -> Texts:
+def numbers_of_short_prefixes(replicates: pd.DataFrame) -> Texts:
     """Name the set that loses most evidence with b = 8 instead of 32."""
     whole = replicates[replicates["fraction"] == 1.0]  # all shards, as in the ranking
     means = whole.groupby(["dataset", "test"])["log10_p"].mean().unstack()
@@ -113,7 +113,7 @@ def read_short_prefixes(replicates: pd.DataFrame) -> Texts:
     return variables
 
 
-def read_calibration(calibration: pd.DataFrame) -> Texts:
+def numbers_of_calibration(calibration: pd.DataFrame) -> Texts:
     """Count intervals of the exact tests off the level; give the range of rates of the others."""
     rows = calibration[calibration["alpha"] == SIGNIFICANT]
     exact = rows[rows["test"].str.startswith("sharded_exact")]
@@ -133,7 +133,7 @@ def read_calibration(calibration: pd.DataFrame) -> Texts:
     )
 
 
-def read_failures(failures: pd.DataFrame) -> Texts:
+def numbers_of_failures(failures: pd.DataFrame) -> Texts:
     """Count the orders with a meaning that the clean model and the diagnostics find."""
     clean = failures[failures["model"] == "clean"]
     orders = clean[~clean["order"].isin([AS_PUBLISHED, SHORT, LONG])]
@@ -147,7 +147,7 @@ def read_failures(failures: pd.DataFrame) -> Texts:
     )
 
 
-def read_generated(generated: pd.DataFrame) -> Texts:
+def numbers_of_generated(generated: pd.DataFrame) -> Texts:
     """Count the sets found by texts and by scores, and give the smallest p of the clean model."""
     variables = texts(sets=generated["dataset"].nunique())
     for name, access in {"texts": "generated", "scores": "log-probabilities"}.items():
@@ -163,7 +163,7 @@ def read_generated(generated: pd.DataFrame) -> Texts:
     return variables
 
 
-def read_min_k(min_k: pd.DataFrame, canaries: pd.DataFrame, alpha: float) -> Texts:
+def numbers_of_min_k(min_k: pd.DataFrame, canaries: pd.DataFrame, alpha: float) -> Texts:
     """Compare Min-K% with the tests on the same sets, and write its range at many copies.
 
     Parameters
@@ -190,7 +190,7 @@ def read_min_k(min_k: pd.DataFrame, canaries: pd.DataFrame, alpha: float) -> Tex
     )
 
 
-def read_held_out(table: pd.DataFrame, alpha: float) -> Texts:
+def numbers_of_held_out(table: pd.DataFrame, alpha: float) -> Texts:
     """Count the sets that held-out twins and the order of records show, and false rejections.
 
     Parameters
@@ -213,7 +213,7 @@ def read_held_out(table: pd.DataFrame, alpha: float) -> Texts:
     return variables
 
 
-def read_assumptions(within: pd.DataFrame) -> Texts:
+def numbers_of_assumptions(within: pd.DataFrame) -> Texts:
     """Write mean AUCs over domains of the clean model; count Fu's metrics that are near chance."""
     means = within[(within["model"] == "clean") & (within["domain"] == MEAN)]
     by_phase = means.set_index(["phase", "metric"])["auc_percent"]
@@ -239,7 +239,7 @@ def read_assumptions(within: pd.DataFrame) -> Texts:
     )
 
 
-def read_wikimia(wikimia: pd.DataFrame) -> Texts:
+def numbers_of_wikimia(wikimia: pd.DataFrame) -> Texts:
     """Count intervals that leave out 0.5, for texts of known membership and for the control.
 
     Every score, model and length of original texts counts.
@@ -254,7 +254,7 @@ def read_wikimia(wikimia: pd.DataFrame) -> Texts:
     return variables
 
 
-def read_doses(doses: pd.DataFrame) -> Texts:
+def numbers_of_doses(doses: pd.DataFrame) -> Texts:
     """Write the share of the text that outliers are, in percent, from the smallest text on."""
     outliers = doses[doses["contaminant"] == OUTLIER].sort_values("corpus_tokens")
     shares = [f"{100 * share:.0f}%" for share in outliers["share"]]
@@ -266,7 +266,7 @@ def _of_phase(by_phase: pd.Series, phase: str) -> pd.Series:
     return by_phase[by_phase.index.get_level_values("phase") == phase].droplevel("phase")
 
 
-def read_books(rates: pd.DataFrame, aucs: pd.DataFrame) -> Texts:
+def numbers_of_books(rates: pd.DataFrame, aucs: pd.DataFrame) -> Texts:
     """Write the changes if the unread validation books are of other packages.
 
     Parameters
@@ -286,7 +286,7 @@ def read_books(rates: pd.DataFrame, aucs: pd.DataFrame) -> Texts:
     return variables
 
 
-def read_unlearning(chunks: pd.DataFrame, detection: pd.DataFrame) -> Texts:
+def numbers_of_unlearning(chunks: pd.DataFrame, detection: pd.DataFrame) -> Texts:
     """Write the detections of the published window, by either ratio, and the model's recall.
 
     Parameters
@@ -319,7 +319,7 @@ def read_unlearning(chunks: pd.DataFrame, detection: pd.DataFrame) -> Texts:
     )
 
 
-def read_options(options: pd.DataFrame) -> Texts:
+def numbers_of_options(options: pd.DataFrame) -> Texts:
     """Write the p-values of both axes for each planting at the most copies, and of the controls."""
     most = options[options["dup_count"] == options["dup_count"].max()]
     p_values = {(row.planting, row.test): format_p(row.p, row.log10_p) for row in most.itertuples()}

@@ -83,7 +83,8 @@ def render_report(
     with tempfile.TemporaryDirectory(prefix="report-") as temporary:
         root = Path(temporary).resolve()
         pages: dict[Path, Path] = {}
-        for page, (name, target) in stage(paper, results, root, renderer=renderer).items():
+        documents = write_documents(paper, results, root, renderer=renderer)
+        for page, (name, target) in documents.items():
             try:
                 file = _render(root / name, target, quarto)
             except (subprocess.CalledProcessError, RuntimeError) as error:
@@ -183,7 +184,7 @@ class Source:
         return text if isinstance(text, str) else None
 
 
-def stage(
+def write_documents(
     paper: Path, results: Path, root: Path, *, renderer: str
 ) -> Mapping[str, tuple[str, str]]:
     """Write the documents of a run to a folder, with all that a renderer needs.

@@ -22,7 +22,7 @@ from reproduction.notebooks.table import NOTEBOOKS, outputs
 from reproduction.output.compare import ALWAYS
 from reproduction.output.state import State, differences, state_of, variable_names
 from reproduction.report.readings import build_variables
-from reproduction.report.render import SECTION, stage
+from reproduction.report.render import SECTION, write_documents
 from reproduction.run.profile import load_profile
 
 REFERENCE = ROOT / "results" / "reference"
@@ -119,7 +119,7 @@ def test_the_documents_find_in_a_reference_all_that_they_name(profile: str, tmp_
         (results / "notebooks" / f"{name}.ipynb").touch()
     staged = tmp_path / "staged"
     staged.mkdir()
-    documents = stage(PAPER, results, staged, renderer="pandoc")
+    documents = write_documents(PAPER, results, staged, renderer="pandoc")
     for document, _ in documents.values():
         text = (staged / document).read_text(encoding="utf-8")
         for figure in re.findall(r"\]\((figures/\S+?)\)", text):

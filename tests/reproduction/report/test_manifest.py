@@ -20,7 +20,7 @@ from reproduction.notebooks.canaries.tables import canary_table
 from reproduction.notebooks.mmlu.tables import fisher_table, published_subsets
 from reproduction.output.published import load_published
 from reproduction.report.manifest import PACKAGES, write_manifest
-from reproduction.report.readings_trained import read_canaries
+from reproduction.report.readings_trained import numbers_of_canaries
 from reproduction.report.render import DOCUMENTS
 from reproduction.run.experiment import Experiment
 
@@ -135,7 +135,7 @@ def test_the_report_finds_every_variable(variables: Variables) -> None:
 
 def test_where_nothing_is_detected_and_where_any_test_accuses_the_clean_model(canaries) -> None:
     silent = canaries.assign(p=1.0, log10_p=0.0, holm_p=1.0, dup_count=1)
-    found = read_canaries(silent, 0.05)
+    found = numbers_of_canaries(silent, 0.05)
     assert found["detected"] == "0"
     assert found["smallest_detected_dup"] == "none"
     assert found["largest_p_at_32_or_more"] == "—"
@@ -144,4 +144,4 @@ def test_where_nothing_is_detected_and_where_any_test_accuses_the_clean_model(ca
     clean = silent["model"] == "clean"
     one = clean & (silent["dataset"] == "one") & (silent["test"] != "permutation")
     accused = silent.assign(holm_p=silent["holm_p"].where(~one, 0.05))
-    assert read_canaries(accused, 0.05)["clean_accused"] == "1"
+    assert numbers_of_canaries(accused, 0.05)["clean_accused"] == "1"

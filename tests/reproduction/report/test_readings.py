@@ -38,7 +38,7 @@ def test_every_variable_of_a_section_is_written_where_nothing_could_run(
     for name in {table for table, _ in readings_released.RELEASED[section].values()}:
         row = dict.fromkeys(empty[name], "") | {"status": "not run here: no way out"}
         write_csv(pd.DataFrame([row]), tmp_path, name)
-    found = readings_released.read_section(section, partial(read_csv, tmp_path))
+    found = readings_released.numbers_of_section(section, partial(read_csv, tmp_path))
     used = [n for n in variables_used(PAPER / f"_{notebook}.qmd") if not n.startswith("run.")]
     assert set(used) <= {f"{section}.{name}" for name in found}
     assert all(text for text in found.values())
@@ -52,7 +52,7 @@ def test_p_values_of_mmlu_are_counted_of_one_test_the_papers_if_it_was_asked() -
         ([("measured", "sharded_t", "x", "ok", 1.0)], "sharded t"),
     ):
         tables = table("source test subset status p", *rows, *more).assign(excluded=False)
-        found = readings_released.read_section("mmlu", lambda name, cells=tables: cells)
+        found = readings_released.numbers_of_section("mmlu", lambda name, cells=tables: cells)
         assert found["test"] == expected
         assert found["rejected"] == str(int(not more))
 
@@ -67,7 +67,7 @@ def test_sets_that_held_out_twins_show_are_counted_by_model_and_after_holm() -> 
         ("clean", 0.01, 0.5, "sides are no evidence here"),
     ]
     cells = table("model holm_p order_holm_p verdict", *rows)
-    found = readings_trained.read_held_out(cells, alpha=0.05)
+    found = readings_trained.numbers_of_held_out(cells, alpha=0.05)
     assert (found["sets"], found["found"], found["order"]) == ("3", "2", "2")
     scattered = [found[f"scattered_{name}"] for name in ("sets", "found", "order")]
     assert scattered == ["2", "1", "0"]
@@ -78,14 +78,14 @@ def test_sets_that_held_out_twins_show_are_counted_by_model_and_after_holm() -> 
 def test_rates_of_redrawn_orders_stand_in_the_report_where_there_are_any() -> None:
     audits = read_csv(ROOT / "results" / "reference" / "pocket", "open_models")
     rows = audits[audits["redrawn_orders"].notna()]
-    found = readings_released.read_section("open_models", lambda name: audits)["redrawn"]
+    found = readings_released.numbers_of_section("open_models", lambda name: audits)["redrawn"]
     for _, group in rows.groupby("test"):
         rate = 100 * group["redrawn_rejections"].sum() / group["redrawn_orders"].sum()
         assert f" {rate:.1f} (" in found
     assert found.startswith(f"of {int(group['redrawn_orders'].sum()):,} ")
     none = audits.drop(columns="redrawn_orders")
     assert (
-        readings_released.read_section("open_models", lambda name: none)["redrawn"]
+        readings_released.numbers_of_section("open_models", lambda name: none)["redrawn"]
         == "none in this run"
     )
 
@@ -99,7 +99,7 @@ def test_cells_are_counted_as_the_table_has_them() -> None:
         ("b", "z", "not run here: no way out", None, None, None, None, None),
     ]
     columns = "model dataset status p holm_p auc_percent auc_low auc_high"
-    found = readings_released.read_cells(table(columns, *rows))
+    found = readings_released.numbers_of_cells(table(columns, *rows))
     counted = {"cells": "5", "measured": "3", "failed": "1", "not_run": "1", "not_asked": "0"}
     counted |= {"models": "2", "sets": "2", "tested": "2", "rejected": "1"}
     assert found == counted | {"values": "3", "lowest": "49.0", "highest": "56.0", "off": "2"}
@@ -114,7 +114,7 @@ def test_rows_are_those_that_a_section_names() -> None:
             ("ok", "AUC", 0.5, 0.5),
         ),
     }
-    found = readings_released.read_section("papers", tables.__getitem__)
+    found = readings_released.numbers_of_section("papers", tables.__getitem__)
     assert {"cells": "3", "verdict_cells": "2", "same_cells": "1"}.items() <= found.items()
 
 
@@ -127,7 +127,7 @@ def test_sets_are_counted_that_texts_and_scores_find_and_clean_ones_apart() -> N
         ("clean", "a", 7, "log-probabilities", 0.02),
         ("contaminated", "a", 7, "log-probabilities", 0.06),
     ]
-    found = readings_trained.read_generated(table("model dataset dup_count access p", *rows))
+    found = readings_trained.numbers_of_generated(table("model dataset dup_count access p", *rows))
     by_texts = {"texts": "2", "texts_fewest": "16", "texts_clean": "0.040"}
     by_scores = {"scores": "0", "scores_fewest": "—", "scores_clean": "0.020"}
     assert found == {"sets": "3"} | by_texts | by_scores
@@ -143,7 +143,7 @@ def test_intervals_off_chance_are_counted_apart_for_texts_read_and_for_the_contr
         ("control", "original", 0.3, 0.2, 0.4),
         ("wikimia", "original", 0.9, 0.8, 1.0),
     )
-    found = readings_trained.read_wikimia(cells)
+    found = readings_trained.numbers_of_wikimia(cells)
     assert found == {"values": "2", "off": "1", "control_values": "1", "control_off": "1"}
 
 
@@ -155,4 +155,4 @@ def test_doses_are_those_of_outliers_from_the_smallest_text_on() -> None:
         (100, "in-distribution", 0.9),
         (150, "outlier", 0.2),
     )
-    assert readings_trained.read_doses(doses) == {"outlier_shares": "54%, 20% and 7%"}
+    assert readings_trained.numbers_of_doses(doses) == {"outlier_shares": "54%, 20% and 7%"}

@@ -7,7 +7,7 @@ import yaml
 
 from fakes.made_up_run import PAPER, fill_results, read_page, whole_page
 from reproduction.report.readings import REHEARSED
-from reproduction.report.render import SECTION, render_report, stage
+from reproduction.report.render import SECTION, render_report, write_documents
 
 DOCUMENT = PAPER / "open.qmd"
 NAMES = SECTION.findall(DOCUMENT.read_text(encoding="utf-8"))
@@ -36,7 +36,7 @@ def test_all_sections_arrive_and_a_rehearsal_says_so_on_every_page(tmp_path: Pat
     assert notice.get_text(strip=True) == REHEARSED
     root = tmp_path / "staged"
     root.mkdir()
-    stage(PAPER, results, root, renderer="pandoc")
+    write_documents(PAPER, results, root, renderer="pandoc")
     style = (root / "styles.typ").read_text(encoding="utf-8")
     assert re.search(rf"#set page\(header: .*{REHEARSED}", style)
 

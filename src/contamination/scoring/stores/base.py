@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 # batch: 4 to 5 times the most that random models of 2 to 8 layers did, and in
 # proportion for float16.
 RESOLUTION = {"float32": 1e-4, "float16": 0.004, "bfloat16": 0.03}
+SHOWN = {"alternatives": "variants"}  # a kind on disk -> its name for people, if another
 
 
 class Store(ABC):
@@ -373,9 +374,9 @@ class Store(ABC):
         raise self._other_kind("alternatives")
 
     def _other_kind(self, wanted: Kind) -> InputError:
-        return InputError(
-            f"{self.directory}: the store holds {self.kind}, not {wanted}; score {wanted}"
-        )
+        held = SHOWN.get(self.kind, self.kind)
+        asked = SHOWN.get(wanted, wanted)
+        return InputError(f"{self.directory}: the store holds {held}, not {asked}; score {asked}")
 
     def _require_tokens(self) -> None:
         """Raise InputError for a store of sums."""

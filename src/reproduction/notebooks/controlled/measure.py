@@ -39,7 +39,7 @@ from reproduction.run.injection import fill_blocks
 
 
 @dataclass(frozen=True)
-class Run:
+class TrainingRun:
     """One training run."""
 
     name: str  # of its directory
@@ -49,7 +49,7 @@ class Run:
     dup_counts: tuple[int, ...] = (1,)  # member i has that of i mod their number
 
 
-Runs = Mapping[str, Sequence[Run]]  # experiment -> its runs
+Runs = Mapping[str, Sequence[TrainingRun]]  # comparison, such as `tables.SIZE` -> its runs
 
 
 def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFrame]:
@@ -81,8 +81,8 @@ def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFram
     }
 
 
-def training_runs(settings: Settings) -> dict[str, tuple[Run, ...]]:
-    """Return the runs of every experiment, which changes one thing; some runs serve two.
+def training_runs(settings: Settings) -> dict[str, tuple[TrainingRun, ...]]:
+    """Return the runs of every comparison, which changes one thing; some runs serve two.
 
     Contaminants are injected once, but for `dup_counts`, each for an equal part of the
     members of one mixture of `fixed_tokens`, one of `sizes`; learning rates are
@@ -94,12 +94,12 @@ def training_runs(settings: Settings) -> dict[str, tuple[Run, ...]]:
     _require_different("sizes", settings.sizes)
     _require_different("dup_counts", settings.dup_counts)
     _require_different("other_rates", (rate, *settings.other_rates))
-    sizes = [Run(f"size-{size}", size, rate) for size in sorted(settings.sizes)]
-    rates = [Run(f"size-{tokens}", tokens, rate)]
-    rates += [Run(f"rate-{other:g}", tokens, other) for other in settings.other_rates]
+    sizes = [TrainingRun(f"size-{size}", size, rate) for size in sorted(settings.sizes)]
+    rates = [TrainingRun(f"size-{tokens}", tokens, rate)]
+    rates += [TrainingRun(f"rate-{other:g}", tokens, other) for other in settings.other_rates]
     return {
         tables.SIZE: tuple(sizes),
-        tables.COUNT: (Run("dup-counts", tokens, rate, settings.dup_counts),),
+        tables.COUNT: (TrainingRun("dup-counts", tokens, rate, settings.dup_counts),),
         tables.RATE: tuple(rates),
     }
 
@@ -131,7 +131,7 @@ def fine_tune_runs(
     tokenizer
         Tokenizer of the run's models.
     runs
-        Runs of all experiments.
+        Runs of all comparisons.
     sets
         The contaminants.
     background
@@ -205,7 +205,7 @@ def score_runs(
     Parameters
     ----------
     runs
-        Runs of all experiments.
+        Runs of all comparisons.
     sets
         The contaminants.
     models
@@ -220,10 +220,10 @@ def score_runs(
     Returns
     -------
     scored
-        A row per experiment, model and text: `KEYS`, member, text (its number in its
-        half) and a column per score, larger for members. Under the base model
-        corpus_tokens and learning_rate are 0, and dup_count is what will be injected.
-        Non-members have a row for every duplication count.
+        A row per comparison (column experiment), model and text: `KEYS`, member, text
+        (its number in its half) and a column per score, larger for members. Under the
+        base model corpus_tokens and learning_rate are 0, and dup_count is what will be
+        injected. Non-members have a row for every duplication count.
     """
     columns = ["loss", f"min_k_{k:g}", f"min_k_pp_{k:g}", "zlib", "lowercase"]
     texts = sets["example"].tolist()
@@ -233,29 +233,31 @@ def score_runs(
         table = stored_scores(parts / name, scorer, texts, columns=columns, neighbours=neighbours)
         scores[name] = sets[CONTAMINANT].join(table)
     rows = []
-    for experiment, varied in runs.items():
-        for run in varied:
-            rows.append(_rows_of_run(experiment, tables.TRAINED, run, scores[run.name]))
-        before = replace(varied[0], name=tables.BASE, corpus_tokens=0, learning_rate=0.0)
-        rows.append(_rows_of_run(experiment, tables.BASE, before, scores[tables.BASE]))
+    for comparison, compared in runs.items():
+        for run in compared:
+            rows.append(_rows_of_run(comparison, tables.TRAINED, run, scores[run.name]))
+        before = replace(compared[0], name=tables.BASE, corpus_tokens=0, learning_rate=0.0)
+        rows.append(_rows_of_run(comparison, tables.BASE, before, scores[tables.BASE]))
     scored = pd.concat(rows).explode("dup_count", ignore_index=True).astype({"dup_count": int})
     others = [column for column in scored if column not in tables.KEYS]
     return scored[[*tables.KEYS, *others]]
 
 
-def _rows_of_run(experiment: str, model: str, run: Run, scores: pd.DataFrame) -> pd.DataFrame:
+def _rows_of_run(
+    comparison: str, model: str, run: TrainingRun, scores: pd.DataFrame
+) -> pd.DataFrame:
     """Return the rows of a run; a non-member has a list of duplication counts."""
     counts = run.dup_counts
     dup_counts: list[int | tuple[int, ...]] = []
     for text, is_member in zip(scores["text"], scores["member"], strict=True):
         dup_counts.append(counts[text % len(counts)] if is_member else counts)
     rows = scores.assign(
-        experiment=experiment,
+        experiment=comparison,
         model=model,
         corpus_tokens=run.corpus_tokens,
         learning_rate=run.learning_rate,
         dup_count=dup_counts,
     )
-    if experiment != tables.SIZE:
+    if comparison != tables.SIZE:
         rows = rows[rows["contaminant"] == tables.OUTLIER]
     return rows

@@ -103,59 +103,64 @@ def _of_controls(rows: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
 
 def measured_subsets(
     cells: pd.DataFrame,
-    rows: pd.DataFrame,
-    free: pd.DataFrame,
+    measured: pd.DataFrame,
+    model_free: pd.DataFrame,
     controls: list[str],
     exclude_below: float,
-    printed: pd.DataFrame,
+    table4: pd.DataFrame,
 ) -> pd.DataFrame:
     """Return the subsets measured by record under two filters, as `SUBSET_COLUMNS`.
 
-    `rows` come from `judge_stores`, `free` from `model_free`; of the `cells` that could
-    not be measured, which come last, `status` says why. The paper's (`MEASURED`): a
-    control excludes a subset where its p-value is below `exclude_below` in the same
-    test; without any `controls` those of Table 4 decide, as `published_subsets` has it
-    `printed`, and a subset that it lacks is out. Ours (`STRICTER`) lets the zlib baseline
-    exclude as well, in all tests.
+    Of the `cells` that could not be measured, which come last, `status` says why. The
+    paper's filter (`MEASURED`): a control excludes a subset where its p-value is below
+    `exclude_below` in the same test; without any `controls` those of `table4` decide,
+    and a subset that it lacks is out. Ours (`STRICTER`) lets the zlib baseline exclude
+    as well, in all tests.
 
     Parameters
     ----------
     cells
         The table of `measure`.
-    rows
+    measured
         The table of `judge_stores`.
-    free
+    model_free
         The table of `model_free`.
     controls
         Names of control models that were measured.
     exclude_below
         p-value of a control below which a subset is out.
-    printed
+    table4
         The table of `published_subsets`.
     """
-    rows = rows[rows["segmentation"] == "record"]
+    by_record = measured[measured["segmentation"] == "record"]
+    free = model_free[model_free["segmentation"] == "record"]
     level = math.log10(exclude_below)
-    tests = rows[["test"]].drop_duplicates()
-    rejected = rows[rows["model"].isin(controls) & (rows["log10_p"] < level)]
-    if not controls:
-        published = _of_controls(printed, exclude_below)[["subset", "model"]]
-        rejected = published.merge(tests, "cross")
-    by_record = free[free["segmentation"] == "record"]
-    telling = by_record[by_record["compressor_log10_p"] < level]
-    compressed = telling[["subset"]].merge(tests, "cross")
-    both = pd.concat([rejected, compressed.assign(model=COMPRESSOR)])
+    tests = by_record[["test"]].drop_duplicates()
+    if controls:
+        is_control = by_record["model"].isin(controls)
+        rejected_by_controls = by_record[is_control & (by_record["log10_p"] < level)]
+    else:
+        published = _of_controls(table4, exclude_below)[["subset", "model"]]
+        rejected_by_controls = published.merge(tests, "cross")
+    rejected = free[free["compressor_log10_p"] < level]
+    rejected_by_zlib = rejected[["subset"]].merge(tests, "cross").assign(model=COMPRESSOR)
+    rejected_by_any = pd.concat([rejected_by_controls, rejected_by_zlib])
     tables = []
-    for source, excluding in {MEASURED: rejected, STRICTER: both}.items():
-        table = _excluded(rows.assign(source=source), excluding, exclude_below)
+    for source, excluding in {MEASURED: rejected_by_controls, STRICTER: rejected_by_any}.items():
+        table = _excluded(by_record.assign(source=source), excluding, exclude_below)
         if not controls:
-            unjudged = ~table["excluded"] & ~table["subset"].isin(printed["subset"])
+            unjudged = ~table["excluded"] & ~table["subset"].isin(table4["subset"])
             table.loc[unjudged, "excluded"] = True
             table.loc[unjudged, "reason"] = "not in Table 4"
         tables.append(table)
+    return pd.concat([*tables, _not_measured(cells)], ignore_index=True)
+
+
+def _not_measured(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells by record that could not be measured, as `SUBSET_COLUMNS`."""
     lost = cells[(cells["segmentation"] == "record") & (cells["status"] != OK)]
     lost = lost.assign(source=MEASURED, excluded=False, reason="")
-    lost = lost.reindex(columns=list(SUBSET_COLUMNS)).astype(TYPES)
-    return pd.concat([*tables, lost], ignore_index=True)
+    return lost.reindex(columns=list(SUBSET_COLUMNS)).astype(TYPES)
 
 
 def _excluded(

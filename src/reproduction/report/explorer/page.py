@@ -158,7 +158,7 @@ def _outcome_panel(outcome: Outcome, holm: float) -> dict[str, Any]:
         "colour": test.colour,
         "unit": "difference in nats" if test.name == "sharded_t" else "z-score",
         "by_shard": outcome.by_shard.round(2).tolist(),
-        "reading": reading(outcome, holm),
+        "reading": verdict_sentence(outcome, holm),
     }
 
 
@@ -220,7 +220,7 @@ def render(data: dict[str, Any]) -> str:
     return re.sub("@@[A-Z]+@@", lambda mark: parts[mark[0]], page)
 
 
-def reading(outcome: Outcome, holm_log10_p: float) -> str:
+def verdict_sentence(outcome: Outcome, holm_log10_p: float) -> str:
     """Return the sentence of the command about an outcome.
 
     `holm_log10_p` is that of its set over all tests and sets. The larger of both

@@ -22,7 +22,7 @@ from contamination.statistics import adjust
 from fakes.data_fixtures import ROOT, write_profile
 from fakes.made_up_sets import HOSTILE
 from fakes.notebook import run_cells
-from reproduction.report.explorer.page import frame, make_page, reading
+from reproduction.report.explorer.page import frame, make_page, verdict_sentence
 from reproduction.report.explorer.scored import Outcome, ScoredSet
 from reproduction.run.experiment import Experiment
 
@@ -150,7 +150,7 @@ def test_a_small_p_is_evidence_only_where_order_and_compressor_are_quiet(judged:
         outcome = SimpleNamespace(result=result, control_p=control_p)
         outcome.scored = SimpleNamespace(about="")
         outcome.diagnosis = SimpleNamespace(verdict=judged)
-        return reading(outcome, math.log10(holm_p))
+        return verdict_sentence(outcome, math.log10(holm_p))
 
     assert ("Verdict: evidence" in said(0.05)) is (judged in ("quiet", "suspicious"))
     assert ("proven" in said(0.001)) is (judged == "quiet")
