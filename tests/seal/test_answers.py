@@ -102,7 +102,7 @@ def test_words_and_letters(text, wanted) -> None:
     assert named(text, TREES) == wanted
 
 
-FIRS = [{"冷杉"}, {"榆树"}, {"b"}]
+FIRS = [{said("冷杉")}, {said("榆树")}, {"b"}]
 
 
 @pytest.mark.parametrize(

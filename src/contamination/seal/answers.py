@@ -57,12 +57,10 @@ _HEADING = re.compile(rf"{_ANSWER}[:=]?[^\w\n]*", re.IGNORECASE)
 _WORD = re.compile(r"\w")
 # Thai, Lao, Burmese, Khmer, Kana and Han, which are written without blanks.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_NO_BLANK = re.compile(f"[{_UNSPACED}]")
-_BEFORE = rf"(?<![^\W{_UNSPACED}])"  # no word of an alphabet with blanks goes on here
-_AFTER = rf"(?![^\W{_UNSPACED}]|\.\w)"
+_NO_BLANK = re.compile(f"([{_UNSPACED}])")
 _DENIED = re.compile(
     r"\b(?:not|neither|nor|except|never)\b|n['’]t\b"
-    "|不是|不会|不會|并非|並非|没有|沒有|ではない|じゃない|ではありません|ไม่",
+    "|[不非没沒] [是会會有]|并 非|並 非|な い|ま せ ん|ไ ม ่",
     re.IGNORECASE,
 )
 _ENTRY_BEFORE = re.compile(r"(?:\b(?:and|or|nor)|[,;/&、和或与與及])\s*$", re.IGNORECASE)
@@ -75,7 +73,7 @@ _AROUND = " .,;:!?\"'`*()[]$\u3001\u3002\u300c\u300d\uff01\uff08\uff09\uff0c\uff
 _WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)\.0+")
 _NUMBER = re.compile(r"\d(?:[\d.,]*\d)?")
 # Of an option: neither "I" nor the article.
-_LETTER = re.compile(rf"{_BEFORE}(?<!['’])(?:A(?!\s+[a-z])|[B-HJ-Z])(?!['’]){_AFTER}")
+_LETTER = re.compile(r"(?<![\w'’])(?:A(?!\s+[a-z])|[B-HJ-Z])(?![\w'’])")
 
 
 def committed(completion: str) -> tuple[str, ...]:
@@ -140,12 +138,14 @@ def said(text: str) -> str:
 
 
 def count_mentions(name: str, text: str) -> int:
-    """Return how often a name stands in a text as a word; a letter as a capital alone.
+    """Return how often a name, as `said` returns it, stands in a text as a word.
+
+    A letter counts as a capital alone.
 
     >>> count_mentions("ash", "Ash, or ashes?")
     1
     """
-    return len(_pattern(name).findall(text)) if name else 0
+    return len(_pattern(name).findall(_line(text))) if name else 0
 
 
 def _without_thoughts(text: str) -> str:
@@ -159,6 +159,9 @@ def _first(groups: Sequence[str | None]) -> str:
 
 
 def _line(text: str) -> str:
+    """Return a text in one line, where each character that needs no blanks is a word."""
+    if not text.isascii():
+        text = _NO_BLANK.sub(r" \1 ", text)
     return " ".join(text.split())
 
 
@@ -195,10 +198,8 @@ def _match(name: str, text: str) -> re.Match[str] | None:
 
 def _pattern(name: str) -> re.Pattern[str]:
     if _is_letter(name):
-        return re.compile(rf"{_BEFORE}(?<!\.){name.upper()}{_AFTER}")
-    before = "" if _NO_BLANK.match(name[0]) else rf"{_BEFORE}(?<!\.)"
-    after = "" if _NO_BLANK.match(name[-1]) else _AFTER
-    return re.compile(before + re.escape(name) + after, re.IGNORECASE)
+        return re.compile(rf"(?<![\w.]){name.upper()}(?!\w|\.\w)")
+    return re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w|\.\w)", re.IGNORECASE)
 
 
 def _alone(name: str, text: str) -> bool:

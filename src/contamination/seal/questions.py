@@ -110,10 +110,9 @@ class Questions:
 
         The text is the prompt of a record of a log, or what that offers to choose from.
         """
-        line = _line(text)
         mentions = []
         for names in self.names_for(record, place):
-            mentions.append(sum(count_mentions(name, line) for name in names))
+            mentions.append(sum(count_mentions(name, text) for name in names))
         most = max(mentions, default=0)
         return frozenset(pick for pick, count in enumerate(mentions) if 0 < count == most)
 
@@ -219,7 +218,3 @@ def _shown_texts(record: Mapping[str, object], template: Template, answers_of: s
         else:
             inner += [leaf for leaf in leaves(value) if isinstance(leaf, str)]
     return sorted(whole, key=len, reverse=True) + sorted(inner, key=len, reverse=True)
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())

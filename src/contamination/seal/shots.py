@@ -176,11 +176,12 @@ def _telling(texts: Sequence[Sequence[list[str]]]) -> list[list[Text]]:
     telling = list[list[Text]]()
     for of_record in texts:
         chosen = list[Text]()
-        alike = set(range(len(texts)))
+        alike: set[int] | None = None
         for text in of_record:
-            if len(alike) > 1 and text:
+            if text and (alike is None or len(alike) > 1):
                 chosen.append(starts[tuple(text)])
-                alike &= holders[chosen[-1]]
+                held = holders[chosen[-1]]
+                alike = held if alike is None else alike & held
         telling.append(chosen)
     return telling
 
