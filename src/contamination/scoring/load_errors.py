@@ -56,7 +56,7 @@ def _reason(error: Exception) -> str:
     """Return what an error says, on one line of at most 300 characters."""
     text = type(error).__name__
     # A pickle that is refused comes with the advice to run it.
-    if not isinstance(error, pickle.UnpicklingError):
+    if str(error) and not isinstance(error, pickle.UnpicklingError):
         text += f": {error}"
     return brief(text, 300)
 
