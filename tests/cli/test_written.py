@@ -49,6 +49,14 @@ def test_the_default_of_an_option_is_no_folder(here, call) -> None:
     assert "set.jsonl is what is read" in err  # the table is looked at first
 
 
+@pytest.mark.parametrize("option", ["field", "template", "split", "revision", "within"])
+def test_a_name_within_a_set_is_no_folder(here, option) -> None:
+    """A folder `text` does not keep a second run with `--field text` from its table there."""
+    Path("text").mkdir()
+    Path("text/a.csv").write_text("old")
+    check_written({option: "text", "csv": Path("text/a.csv")})
+
+
 def test_what_is_no_table_is_never_replaced(here) -> None:
     """The published set stands beside a seal that is read, and is not typed."""
     assert "published.jsonl is there" in refusal(check_written, {"csv": Path("published.jsonl")})
