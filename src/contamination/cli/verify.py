@@ -1,8 +1,9 @@
 """`contamination verify`: a seal, or the stores of audits, without a model."""
 
+import datetime
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,6 +11,9 @@ from contamination.audit.other_tests import MOST_TOLD, SIDES_HEADER
 from contamination.cli.options import option
 from contamination.cli.printing import fail, print_table, say
 from contamination.errors import InputError
+
+if TYPE_CHECKING:
+    from contamination.seal.documents import Seal
 
 SHOWN = ("store", "model", "set", "test", "p", "log10 p")
 
@@ -106,24 +110,35 @@ def verify_sealed(
     ]
     if sealed.held_out is not None and held_out is None:
         lines.append("not verified: the file of the records that were held back (--held-out)")
+    late = []
     if date is not None and ca is not None:
-        lines.append(_dated(sealed.seal, date, ca))
+        from contamination.seal.stamp import stamped_at
+
+        time = stamped_at(date, sealed.seal.stamped, ca)
+        line = f"stamped: the commitment existed at {_moment(time)}, as {ca} vouches"
+        late = _late(sealed.seal, time, date)
+        if sealed.seal.beacon_round is not None and not late:
+            line += "; that is before the round"
+        lines.append(line)
     say(*lines, wrap=False)
+    fail(late)
 
 
-def _dated(seal: Any, date: Path, ca: Path) -> str:
-    """Return when the commitment of a seal existed, and if that is before its round."""
+def _late(seal: "Seal", time: datetime.datetime, date: Path) -> list[str]:
+    """Return that a commitment was stamped once its round was known; nothing if before."""
     from contamination.seal.beacon import time_of
-    from contamination.seal.stamp import stamped_at
 
-    time = stamped_at(date, seal.stamped, ca)
-    moment = f"{time:%Y-%m-%d %H:%M:%S} UTC"
-    line = f"stamped: the commitment existed at {moment}, as {ca} vouches"
-    if seal.beacon_round is None:
-        return line
-    if time < time_of(seal.beacon_round):
-        return f"{line}; that is before the round"
-    return f"{line}; that is NOT before the round"
+    if seal.beacon_round is None or time < time_of(seal.beacon_round):
+        return []
+    return [
+        f"{date}: it does not show that the commitment is older than its round of the beacon, "
+        f"of {_moment(time_of(seal.beacon_round))}: the author may have seen what it draws"
+    ]
+
+
+def _moment(time: datetime.datetime) -> str:
+    """Return a time for people."""
+    return f"{time:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def verify_stores(paths: Sequence[Path], against: Path | None) -> None:
