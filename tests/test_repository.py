@@ -96,3 +96,11 @@ def test_conda_environment_has_the_versions_of_the_lock() -> None:
     for entry in (e for e in [*pip, *conda] if not e.startswith("-")):
         name, rest = re.match(r"([A-Za-z0-9._-]+)[\s=<>~!]*(.*)", entry).groups()
         assert rest == _lock().get(canonicalize_name(name), rest), entry
+
+
+def test_the_hooks_of_a_commit_name_files_that_are_there() -> None:
+    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    hooks = [hook for repository in config["repos"] for hook in repository["hooks"]]
+    named = [word for hook in hooks for word in hook["entry"].split() if word.endswith(".py")]
+    assert named
+    assert [name for name in named if not (ROOT / name).is_file()] == []

@@ -276,19 +276,35 @@ def test_the_command_audits_and_verifies_held_out_records(call, make_model, publ
     assert status in (0, 1, 3), err
     assert "was drawn at random" in " ".join(out.split())
     assert "was held out" in Path("a.md").read_text(encoding="utf-8")
-    table = pd.read_csv("table.csv")
+    table = pd.read_csv("table.csv", dtype=str)
     assert list(table["axis"]) == ["order", "held out"]
     assert table["p"].notna().all()
     assert table["control"].notna().all()
-    assert call("verify", "stores", "--against", "table.csv")[0] == 0
-    for column, value in (("p", 0.5), ("seed", 7), ("held-out set", "another")):
+    verify = ("verify", "stores", "--against")
+    status, out, _ = call(*verify, "table.csv")
+    assert status == 0
+    assert "not compared: the columns order, " in out  # and not the control
+    assert "not in table.csv" not in out
+    own_header = table.loc[1, "header"]
+    for column, value in (
+        ("p", "0.5"),
+        ("seed", "7"),
+        ("held-out set", "another"),
+        ("control", "0.5"),
+        ("control", ""),
+        ("control header", own_header),
+    ):
         changed = table.copy()
         changed.loc[1, column] = value
         changed.to_csv("changed.csv", index=False)
-        status, _, err = call("verify", "stores", "--against", "changed.csv")
+        status, _, err = call(*verify, "changed.csv")
         assert status == 2
-        assert "line 3" in err
-        assert column in err
+        assert "line 5, " in err  # a template has ended a line
+        assert column.removesuffix(" header") in err
+    table.drop(columns="control header").to_csv("earlier.csv", index=False)
+    status, out, _ = call(*verify, "earlier.csv")
+    assert status == 0
+    assert "not compared: the columns control, order, " in out
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,16 @@ def test_every_number_of_a_row_is_in_sight(tab) -> None:
     assert tab.run("document.querySelectorAll('td[data-label=Verdict] strong').length") == 4
 
 
+def test_paper_shows_what_a_click_or_a_pointer_would(tab) -> None:
+    seen = "document.querySelector('details small').checkVisibility()"
+    shown = "getComputedStyle(document.querySelector('code[title]'), '::after').content"
+    assert not tab.run(seen)
+    tab.medium("print")
+    assert tab.run(seen)
+    assert tab.run(shown) == json.dumps("ab" * 32)
+    tab.medium("")
+
+
 def test_the_table_tells_its_columns_to_a_screen_reader(tab) -> None:
     scopes = "[...document.querySelectorAll('th')].map((h) => h.scope)"
     assert set(tab.run(scopes)) == {"col"}
@@ -109,3 +119,10 @@ def test_names_are_text_and_numbers_are_those_of_the_command(tab) -> None:
     assert tab.run("document.querySelector('code[title]').title") == "ab" * 32
     facts = tab.text(".facts")
     assert all(text in facts for text in ("2026-01-02", "all 3 p-values", "seed 3"))
+
+
+def test_a_long_name_breaks_after_its_signs() -> None:
+    rows = [ROWS[0] | {"model": "gpt2-xl", "set": "mmlu/high_school <b>"}]
+    page = html_page(rows, date=datetime.date(2026, 1, 2))
+    assert '<td data-label="Model">gpt2-<wbr>xl</td>' in page
+    assert '<td data-label="Set">mmlu/<wbr>high_<wbr>school &lt;b&gt;</td>' in page

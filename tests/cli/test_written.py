@@ -1,10 +1,12 @@
 """Files that a command may not replace: whatever else was typed may name what it reads."""
 
+from importlib import import_module
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
-from contamination.cli.written import check_written
+from contamination.cli.written import OUTPUTS, SOURCES, check_written
 from fakes.made_up_registry import refusal
 
 FILES = ("set.jsonl", "set.csv", "model/config.json", "stores/a/store.json", "control.json")
@@ -33,6 +35,10 @@ def here(tmp_path, monkeypatch) -> None:
         ("set.csv", {"held_out": ["kept=set.csv"]}),
         ("model/config.json", {"model": "model"}),
         ("control.json", {"control": "control.json"}),
+        ("stores/a/store.json", {"stores": Path("stores")}),
+        ("set.csv", {"suspect": "set.csv"}),
+        ("set.csv", {"logs": [Path("set.jsonl"), Path("set.csv")]}),
+        ("set.csv", {"mirror": Path()}),
     ],
 )
 def test_what_is_read_is_never_replaced(here, option, file, typed) -> None:
@@ -49,12 +55,22 @@ def test_the_default_of_an_option_is_no_folder(here, call) -> None:
     assert "set.jsonl is what is read" in err  # the table is looked at first
 
 
-@pytest.mark.parametrize("option", ["field", "template", "split", "revision", "within"])
-def test_a_name_within_a_set_is_no_folder(here, option) -> None:
-    """A folder `text` does not keep a second run with `--field text` from its table there."""
+def test_a_text_that_is_no_path_may_be_the_name_of_a_folder(here) -> None:
+    """The template {text}, the field text or the split text read nothing of the folder text."""
     Path("text").mkdir()
-    Path("text/a.csv").write_text("old")
-    check_written({option: "text", "csv": Path("text/a.csv")})
+    Path("text/old.csv").write_text("kept")
+    for option in ("field", "template", "split", "label", "revision", "tests", "within"):
+        check_written({option: "text", "csv": Path("text/old.csv")})
+
+
+@pytest.mark.parametrize(
+    "command", ["test", "compare", "audit", "audit_logs", "leaderboard", "membership"]
+)
+def test_each_path_of_a_command_that_writes_files_is_a_source(command) -> None:
+    function = getattr(import_module(f"contamination.cli.{command}"), command)
+    paths = {name for name, kind in get_type_hints(function).items() if "Path" in str(kind)}
+    assert paths & {*OUTPUTS}
+    assert paths <= {*OUTPUTS, *SOURCES, "directory"}
 
 
 def test_what_is_no_table_is_never_replaced(here) -> None:

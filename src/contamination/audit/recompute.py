@@ -13,7 +13,7 @@ from typing import Any
 from contamination.audit.decision import STATUSES, log10_floor
 from contamination.audit.other_tests import SIDES_HEADER, count_notes, noted_tests
 from contamination.audit.recompute_sides import AXIS, recompute_sides
-from contamination.audit.recompute_verdict import verdict_differences
+from contamination.audit.recompute_verdict import NOT_COMPARED, verdict_differences
 from contamination.audit.registry import OPTION_TEST, TESTS, Test
 from contamination.audit.shard_scores import answers_problem
 from contamination.audit.wordings import WORDINGS_TEST, wordings_test
@@ -27,6 +27,7 @@ from contamination.statistics.results import outcome_row
 TOLERANCE = 1e-9  # of what two machines compute from the same numbers, relative
 NUMBERS = ("statistic", "p", "log10 p", "p (Holm)")
 CONTROLS = ("compressor", "blind", "control")  # a number, or nothing
+CONTROL_HEADER = "control header"  # of the store of `control`; earlier tables lack it
 FOR_VERDICT = ("log10 least", "answers problem")  # of `recompute`, in no table
 Row = dict[str, Any]
 
@@ -58,15 +59,15 @@ def columns_of(store: Store, result: TestResult) -> Row:
 def recompute(directory: Path, audited: Sequence[Row] | None = None) -> list[Row]:
     """Check every byte of a store, and return `columns_of` it and FOR_VERDICT for each test.
 
-    The tests of this store among the `audited` rows of `read_audit` are computed. None
-    computes the tests that were noted in a store of two sides, and in other stores
-    every test that reads such a store by default; for variants that is the test of
-    wordings if one was noted in the store, else the test of options. Raises InputError
-    if the store is damaged, lacks what a test reads, or was filled by two models of a
-    server.
+    The tests of this store among the `audited` rows of `read_audit`, and among those of
+    their controls, are computed. None computes the tests that were noted in a store of
+    two sides, and in other stores every test that reads such a store by default; for
+    variants that is the test of wordings if one was noted in the store, else the test
+    of options. Raises InputError if the store is damaged, lacks what a test reads, or
+    was filled by two models of a server.
     """
     if (directory / SIDES_HEADER).exists():
-        asked = None if audited is None else {row["header"] for row in audited}
+        asked = None if audited is None else set().union(*map(_headers, audited))
         return recompute_sides(directory, asked)
     store = open_store(directory)
     require_one_model(directory, store.served())
@@ -80,7 +81,7 @@ def recompute(directory: Path, audited: Sequence[Row] | None = None) -> list[Row
                 permutations[name] = held
     else:
         for row in audited:
-            if row["header"] == store.header.key:
+            if store.header.key in _headers(row):
                 permutations[row["test"]] = int(row["permutations"])
     most = max(permutations.values(), default=0)
     if store.header.kind == "orderings" and most > held:
@@ -94,6 +95,11 @@ def recompute(directory: Path, audited: Sequence[Row] | None = None) -> list[Row
         row = _with_least(store, test.result_from_scores(store, scores))
         rows.append(row | {"answers problem": answers_problem(scores)})
     return rows
+
+
+def _headers(row: Row) -> tuple[str, ...]:
+    """Return the headers of what a row of `read_audit` was tested on: its own, its control's."""
+    return row["header"], row.get(CONTROL_HEADER, "")
 
 
 def _with_least(store: Store, result: TestResult) -> Row:
@@ -200,7 +206,22 @@ def differences(audited: Sequence[Row], computed: Sequence[Row]) -> list[str]:
                     lines.append(
                         f"{where}: {name} is {row.get(name, '')}, and its store gives {value}",
                     )
+        for again in _of_control(row, computed):
+            if not _is_its_control(row, again):
+                lines.append(
+                    f"{where}: control is {row['control']}, and the store of its header gives "
+                    f"{again['p']} for {again['model']} on {again['set']}",
+                )
     return lines + verdict_differences(audited, of_rows, holm.tolist())
+
+
+def not_compared(audited: Sequence[Row], computed: Sequence[Row]) -> list[str]:
+    """Return what `differences` does not compare: `control` is, if its stores are given."""
+    columns = list(NOT_COMPARED)
+    for row in audited:
+        if row["control"] is not None and not _of_control(row, computed):
+            return ["control", *columns]
+    return columns
 
 
 def count_left_out(directory: Path, computed: Sequence[Row]) -> int:
@@ -216,6 +237,20 @@ def count_left_out(directory: Path, computed: Sequence[Row]) -> int:
 def _is_same_test(row: Row, other: Row) -> bool:
     """Return whether two rows are of the same test on the same scored text."""
     return bool(row["header"] == other["header"] and row["test"] == other["test"])
+
+
+def _of_control(row: Row, computed: Sequence[Row]) -> list[Row]:
+    """Return the row of `recompute` that is of the control of a row; none without its store."""
+    of_control = row | {"header": row.get(CONTROL_HEADER)}
+    return [again for again in computed if _is_same_test(again, of_control)]
+
+
+def _is_its_control(row: Row, again: Row) -> bool:
+    """Return whether a store gives the control of a row: another model, on the same set."""
+    if row["control"] is None or again["set revision"] != row["set revision"]:
+        return False
+    is_other = again["model revision"] != row["model revision"]
+    return is_other and _agrees("p", row["control"], again["p"])
 
 
 def _agrees(name: str, written: Any, computed: Any) -> bool:

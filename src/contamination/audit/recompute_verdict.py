@@ -13,14 +13,15 @@ from contamination.audit.decision import STATUSES, Verdict, decide
 from contamination.audit.objections import ZLIB_BASELINE, Evidence
 from contamination.audit.recompute_sides import AXIS
 
-# Of a table, in order: what no store gives, and what no row does.
+# Of a table, in order: what no store gives, what no row does, and what its author has chosen.
 NOT_COMPARED = (
     "order",
     "compressor",
     "blind",
-    "control",
+    "reason (but for its p-values)",
     "objections",
     "power",
+    "alpha",
     "version",
     "precision",
     "other tests",

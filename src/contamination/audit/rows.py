@@ -50,6 +50,7 @@ COLUMNS: tuple[str, ...] = (
     "seed",
     "tokens",
     "header",
+    "control header",
     "store",
 )
 
@@ -60,10 +61,10 @@ def judged_rows(pairs: Sequence[Pair], *, alpha: float) -> list[dict[str, Any]]:
     p (Holm) is corrected over all tests of all pairs together, and the verdict rests on
     it: one for the order of a set, and one for its sides. `power` says how likely
     copies would have been found, by study. `blind` is p of baselines that tell the
-    sides apart without a model, and `control` that of the control model. `other tests`
-    are those of the same model and set by other commands, for which nothing is
-    corrected. What does not apply is None; the verdict of a pair that was not audited
-    is its status. Each store is read once more, for its checksum.
+    sides apart without a model, and `control` that of the control model, from the store
+    of the `control header`. `other tests` are those of the same model and set by other
+    commands, for which nothing is corrected. What does not apply is None; the verdict
+    of a pair that was not audited is its status. Each store is read once more, for its checksum.
     """
     corrected = _corrected_p(pairs)
     tests = sum(len(p_values) for p_values in corrected)
@@ -171,9 +172,15 @@ def _rows_of_order(audit: Audit) -> list[dict[str, Any]]:
     for number, finding in enumerate(audit.findings):
         row = _row_of_test(finding)
         if audit.control is not None:
-            row["control"] = audit.control.results[number].p
+            row |= _columns_of_control(audit.control.findings[number])
         rows.append(row)
     return rows
+
+
+def _columns_of_control(finding: Finding) -> dict[str, Any]:
+    """Return the columns of the same test under the control."""
+    assert finding.store is not None
+    return {"control": finding.result.p, "control header": finding.store.header.key}
 
 
 def _row_of_test(finding: Finding) -> dict[str, Any]:
@@ -194,6 +201,7 @@ def _row_of_sides(comparison: Comparison) -> dict[str, Any]:
         row["blind"] = comparison.blind.p
     if comparison.control is not None:
         row["control"] = comparison.control.result.p
+        row["control header"] = comparison.control.store.key
     return row
 
 

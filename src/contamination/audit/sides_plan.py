@@ -94,7 +94,7 @@ def plan_comparison(
 
 def _work_of(ids: Sequence[np.ndarray], model: Scorer, scores: Sequence[str]) -> Workload:
     """Count what scoring texts takes, in small letters once more if a score asks for them."""
-    lower = any(score_of_sides(name).reads == "lower" for name in scores)
+    lower = any(score_of_sides(name).needs == "lower" for name in scores)
     times = 2 if lower else 1  # in small letters a text has about as many tokens
     return sequence_workload([len(tokens) for tokens in ids], times, model.context)
 

@@ -145,8 +145,13 @@ def verify_stores(paths: Sequence[Path], against: Path | None) -> None:
     """Compute the p-values of stores again, and compare them with an audit's table."""
     directories = _stores_in(paths)
 
-    from contamination.audit.recompute import count_left_out, differences, read_audit, recompute
-    from contamination.audit.recompute_verdict import NOT_COMPARED
+    from contamination.audit.recompute import (
+        count_left_out,
+        differences,
+        not_compared,
+        read_audit,
+        recompute,
+    )
 
     audited = None if against is None else read_audit(against)
     computed = []
@@ -170,11 +175,11 @@ def verify_stores(paths: Sequence[Path], against: Path | None) -> None:
         text=SHOWN[:4],
     )
     fail(problems)
-    if against is not None:
+    if against is not None and audited is not None:
+        columns = ", ".join(not_compared(audited, computed))
         say(
             f"verified: the stores give every p of {against}, and its verdicts follow",
-            f"not compared: the columns {', '.join(NOT_COMPARED)}, which need the records or "
-            "the run",
+            f"not compared: the columns {columns}, which need the records or the run",
             *_left_out_in_words(left_out, against),
             wrap=False,
         )

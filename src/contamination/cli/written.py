@@ -11,36 +11,20 @@ from contamination.files import writing
 
 OUTPUTS = ("csv", "html", "output")  # options that name files to write
 ENDS = (".csv", ".html", ".json", ".md")  # of what commands write
-# Options that name something within a set, a model or a server, and never a path.
-NO_PATHS = (
-    "access",
-    "answer",
-    "api_key_env",
-    "attention",
-    "axis",
-    "data_revision",
-    "field",
-    "label",
-    "options",
-    "order",
-    "other",
-    "precision",
-    "revision",
-    "split",
-    "template",
-    "tests",
-    "within",
+# Arguments and options that name what a command reads, a file or a folder of files. Of the folder
+# of all stores (`directory`) only the stores count: it may hold results as well.
+SOURCES = (
+    *("model", "models", "control", "reference", "tokenizer", "own"),
+    *("dataset", "sets", "suspect", "held_out", "mirror", "seal", "key", "logs", "stores"),
 )
-STORE = "directory"  # the folder of all stores, which may hold results as well
 IN_STORES = ("store.json", "completions.json")  # one of them lies in each store
 
 
 def check_written(typed: Mapping[str, Any]) -> None:
     """Raise InputError for files that cannot be written, are named twice, or may be read.
 
-    Whatever else was typed may name what the command reads, a file or a folder of
-    files, but for `NO_PATHS`. Of the folder of all stores, only the stores count. Nor
-    is an existing file replaced whose name is none of a table or a page.
+    `SOURCES` name what may be read. Nor is a file replaced that lies in a store, or an
+    existing one whose name is none of a table or a page.
 
     Parameters
     ----------
@@ -52,7 +36,7 @@ def check_written(typed: Mapping[str, Any]) -> None:
     for name, value in typed.items():
         if name in OUTPUTS:
             files.extend(Path(text) for text in _texts(value))
-        elif name != STORE and name not in NO_PATHS:
+        elif name in SOURCES:
             sources.extend(_paths(value))
     written = set[Path]()
     for file in files:
