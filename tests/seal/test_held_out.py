@@ -323,6 +323,10 @@ def test_a_clean_model_is_not_accused_and_nothing_keeps_a_record_that_was_held_b
         assert record["text"].encode() not in kept
         assert record["text"] not in shown
     assert sealed.held_out.revision not in result
+    later = found_by(MadeUpScorer(tokenizer), sealed, tmp_path / "clean", compared=False)
+    digest = audit.held_out.store.directory.name
+    assert len(later.other_tests) == 1
+    assert digest not in result + json.dumps(later.as_dict())
 
 
 def test_without_the_held_out_records_the_others_count_at_half_the_level(made, tokenizer, tmp_path):
