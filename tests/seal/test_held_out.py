@@ -22,7 +22,7 @@ from contamination.seal.audit import (
     audit_sealed,
     combine_parts,
     not_claimed,
-    sealed_works,
+    sealed_work,
 )
 from contamination.seal.division import divide
 from contamination.seal.draws import Variants, draw
@@ -283,7 +283,7 @@ def test_both_parts_see_the_variants_so_fishers_rule_would_reject_too_often(p_va
 
 
 def found_by(scorer, sealed: SealedSet, directory: Path, *, compared: bool = True):
-    (work,) = sealed_works(scorer, Request(directory=directory, name="model"), sealed)
+    work = sealed_work(scorer, Request(directory=directory, name="model"), sealed)
     return audit_sealed(work, sealed, compared=compared)
 
 
