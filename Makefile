@@ -64,7 +64,7 @@ help: ## list the targets
 # for them, and would otherwise run last, alone. Where not everything is made, nothing is added.
 EARLIER = $(if $(filter reproduce scores notebooks report stores,$(MAKECMDGOALS)),$(STORES))
 # Prerequisites, and the stamps that say which code and which parts of the profile have changed.
-UNRULED := help setup smoke plan rehearse audit start explore seminar lab study frontier benchmark attack test lint format compare lock clean distclean
+UNRULED := help setup smoke plan rehearse audit start explore seminar lab study frontier benchmark attack test lint format compare docs lock clean distclean
 include $(if $(filter-out $(UNRULED),$(or $(MAKECMDGOALS),help)),$(B)/rules.mk)
 $(B)/rules.mk: $(P) requirements.lock $(shell find src profiles notebooks data/registry.yaml data/models.yaml data/published docs/measurements \
     -type f ! -path '*/__pycache__/*') | $(if $(DRY),,$(SETUP))
@@ -132,7 +132,7 @@ lock: $(SETUP) ## resolve requirements.lock anew from pyproject.toml (needs uv)
 	grep -vE '^(nvidia-|cuda-|triton)' requirements.new > requirements.lock
 	rm requirements.new
 clean: ## remove the results and intermediate files of PROFILE
-	rm -rf $(B) $(addprefix $(R)/,tables figures notebooks report audit explorer.html comparison.csv manifest.json variables.yml)
+	rm -rf $(B) $(addprefix $(R)/,tables figures notebooks report explorer.html comparison.csv manifest.json variables.yml)
 # An environment that VENV names is its owner's: only what make has written there itself is removed.
 OURS := $(if $(filter $(CURDIR)/.venv,$(abspath $(VENV))),.venv,$(VENV)/.installed $(VENV)/.quarto)
 distclean: ## remove all that make has made, .venv too; what git holds stays

@@ -44,7 +44,7 @@ for where, tasks, model in runs:
     cli_evaluate()
 END
 "$at/inspect_ai/bin/python" tests/fakes/harness_logs.py inspect "$written"
-HARNESSES="$written" PYTHONPATH="$PWD/tests" "$at/lm_eval/bin/python" -m pytest -q -p no:cacheprovider \
+HARNESSES="$written" PYTHONPATH="$PWD/tests" "$at/lm_eval/bin/python" -m pytest -q -m harness -p no:cacheprovider \
   tests/testsets/test_harness.py tests/audit/test_export.py
 PYTHONPATH="$PWD/tests" "$at/inspect_ai/bin/python" -m pytest -q --noconftest -p no:cacheprovider \
   tests/scoring/test_inspect_scorer.py

@@ -12,12 +12,15 @@ from pathlib import Path
 
 import yaml
 
+from contamination.files import write_text
+
 ROOT = Path(__file__).parents[1]
 PAGES = (
     ROOT / "README.md",
     ROOT / "docs" / "power.md",
     ROOT / "docs" / "fidelity.md",
     ROOT / "docs" / "membership.md",
+    ROOT / "docs" / "how-to" / "reproduce.md",
 )
 REFERENCE = ROOT / "results" / "reference"
 NUMBER = re.compile(r"<!-- (\w+)\.(\w+) -->.*?<!-- -->")
@@ -41,4 +44,4 @@ def renewed(page: str) -> str:
 
 if __name__ == "__main__":
     for path in PAGES:
-        path.write_text(renewed(path.read_text(encoding="utf-8")), encoding="utf-8")
+        write_text(path, renewed(path.read_text(encoding="utf-8")))

@@ -100,7 +100,8 @@ def site(tmp_path_factory) -> Path:
         index_no_words(patch)
         locate_no_definitions(patch)
         look_up_names_once(patch)
-        options = ["-D", "executed_notebooks=../executed", "-d", str(directory / "doctrees")]
+        options = ["-D", "executed_notebooks=../executed", "-D", "smartquotes=0"]
+        options += ["-d", str(directory / "doctrees")]
         places = [str(directory / "docs"), str(directory / "html")]
         logging.disable(logging.DEBUG)  # a line for each step, which nobody reads
         gc.disable()  # pages are no garbage, and it would walk through them for seconds

@@ -328,6 +328,14 @@ def test_a_mistyped_target_is_refused_before_anything_is_installed(tmp_path: Pat
     assert not (tmp_path / "build").exists()
 
 
+def test_the_documentation_needs_no_rules_of_a_profile(tmp_path: Path) -> None:
+    for name in ("Makefile", "profiles", "requirements.lock", "pyproject.toml", "README.md"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    shown = make(tmp_path, "-n", "docs", check=False)
+    assert "sphinx-build" in shown
+    assert "reproduction rules" not in shown
+
+
 def test_the_list_of_targets_fits_a_terminal(tmp_path: Path) -> None:
     for name in ("Makefile", "profiles"):
         (tmp_path / name).symlink_to(ROOT / name)

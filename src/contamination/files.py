@@ -2,9 +2,8 @@
 
 Everything that the project writes goes through `replacing`: a temporary file next to
 the target, flushed to disk, then renamed over it, and the new name flushed, too. A
-reader
-never meets half a file, whether the writer was interrupted, killed, out of disk or
-without power. Two processes may write the same file: each has a temporary file of its
+reader never meets half a file, whether the writer was interrupted, killed, out of disk
+or without power. Two processes may write the same file: each has a temporary file of its
 own, and whoever ends last has the last word.
 """
 

@@ -76,10 +76,9 @@ class KeyedStream:
         self._words = _keyed_words(key, name.encode())
 
     def below(self, bound: int) -> int:
-        """Draw 0, 1 ...
+        """Draw a number from 0 to bound - 1, each as likely: word mod bound.
 
-        bound - 1 (at most 2^64 of them), each as likely: word mod bound.
-
+        The bound is at most 2^64.
         The words from the largest multiple of the bound on, which would favour small
         numbers, are passed over.
         """

@@ -77,6 +77,7 @@ def record_schema():
         return json.loads(files.read("every_eval_ever/schemas/eval.schema.json"))
 
 
+@pytest.mark.harness
 @pytest.mark.parametrize("conclusion", CONCLUSIONS)
 def test_records_of_every_eval_ever_fit_its_schema(conclusion, record_schema):
     for precision in ("float32", "unknown"):

@@ -100,3 +100,10 @@ def test_names_are_text_and_numbers_are_those_of_the_command(tab) -> None:
     assert tab.run("document.querySelector('code[title]').title") == "ab" * 32
     facts = tab.text(".facts")
     assert all(text in facts for text in ("2026-01-02", "all 3 p-values", "seed 3"))
+
+
+def test_a_long_name_breaks_after_its_signs() -> None:
+    rows = [ROWS[0] | {"model": "gpt2-xl", "set": "mmlu/high_school <b>"}]
+    page = html_page(rows, date=datetime.date(2026, 1, 2))
+    assert '<td data-label="Model">gpt2-<wbr>xl</td>' in page
+    assert '<td data-label="Set">mmlu/<wbr>high_<wbr>school &lt;b&gt;</td>' in page

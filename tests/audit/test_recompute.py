@@ -202,7 +202,7 @@ def test_the_checksum_is_of_what_is_read_not_of_how_it_lies_on_disk():
     assert len(sums) == 2
     assert sums == {many.checksum(2), many.checksum(3)}
     assert one.checksum(2) == many.checksum(2)
-    (one.directory / "run-x.json").write_text('{"precision": "bfloat16"}')
+    (one.directory / "run-x.json").write_text('{"precision": "float32"}')
     assert open_store(one.directory).checksum(2) not in sums  # it decides what counts as a tie
 
 

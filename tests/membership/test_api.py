@@ -90,6 +90,16 @@ def test_a_reference_with_another_tokenizer_compares_per_byte(taught, prose, tex
     assert other.scored == asked  # refused before it is read
 
 
+def test_a_mean_over_given_tokens_is_compared_with_one_over_the_same(tokenizer):
+    (whole,) = tokenize(tokenizer, ["stone"])
+    parts = np.concatenate(tokenize(tokenizer, [*"stone"]))
+    assert tokenizer.decode(parts) == tokenizer.decode(whole)
+    assert len(parts) > len(whole)
+    scorer = MadeUpScorer(tokenizer)
+    with pytest.raises(InputError, match="text 0 has other tokens"):
+        membership_scores(scorer, [parts], reference=scorer, reference_per="token")
+
+
 def test_a_reference_that_does_not_know_a_character_is_refused(taught):
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
@@ -108,6 +118,7 @@ def test_a_reference_that_does_not_know_a_character_is_refused(taught):
         (["one two", "orbit"], {}, r"text 1 .*'orbit'"),
         ([], {}, "no text"),
         (["one two"], {"columns": ["ppl_0"]}, "ppl_0"),
+        (["one two", np.array([1, 2])], {}, "1 of 2 texts are given as tokens"),
     ],
 )
 def test_what_cannot_be_scored_is_refused_before_anything_is_read(tokenizer, texts, options, named):

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -143,6 +144,23 @@ def test_the_rate_is_kept_on_average_on_other_text():
     drawn = rng.normal(size=(2000, 40))
     fitted = [fit_threshold(row, fpr=0.05) for row in drawn]
     assert stats.norm.sf(fitted).mean() == pytest.approx(2 / 41, abs=0.003)
+
+
+def test_a_threshold_is_the_smallest_score_that_few_enough_reach():
+    rng = np.random.default_rng(4)
+    for fpr in (0.0, 0.05, 0.3, 1.0):
+        values = rng.integers(0, 12, size=30) / 4
+        few_enough = [x for x in values if np.mean(values >= x) <= fpr]
+        assert fit_threshold(values, fpr=fpr) == min(few_enough, default=np.inf)
+
+
+def test_the_memory_of_a_threshold_is_in_proportion_to_the_scores():
+    values = np.random.default_rng(5).normal(size=5000)
+    tracemalloc.start()
+    fit_threshold(values, fpr=0.05)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 20 * values.nbytes
 
 
 @pytest.mark.parametrize(

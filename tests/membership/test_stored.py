@@ -3,10 +3,12 @@
 import itertools
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from contamination.membership import stored
+from contamination.errors import InputError
+from contamination.membership import scores, stored
 from contamination.membership.api import membership_scores
 from contamination.membership.stored import stored_scores
 from contamination.scoring import work
@@ -106,3 +108,21 @@ def test_parts_of_something_else_are_made_anew(scorer, tokenizer, tmp_path, chan
     found = stored_scores(tmp_path, other, texts, **settings)
     pd.testing.assert_frame_equal(found, membership_scores(other, texts, **settings))
     assert sum(map(len, rows_of(tmp_path))) == len(texts)
+
+
+def test_another_version_of_the_scores_is_scored_anew(scorer, tmp_path, monkeypatch) -> None:
+    stored_scores(tmp_path, scorer, TEXTS, columns=("loss",))
+    monkeypatch.setattr(scores, "SCORES_VERSION", scores.SCORES_VERSION + 1)
+    stored_scores(tmp_path, scorer, TEXTS, columns=("loss",))
+    assert scorer.scored == 2 * len(TEXTS)
+
+
+def test_tokens_of_some_texts_alone_are_refused(scorer, tmp_path) -> None:
+    with pytest.raises(InputError, match="1 of 2 texts are given as tokens"):
+        stored_scores(tmp_path, scorer, [TEXTS[0], np.array([1, 2])], columns=("loss",))
+
+
+def test_a_text_that_reads_like_tokens_has_scores_of_its_own(scorer, tmp_path) -> None:
+    for texts in (["[1, 2, 3]"], [np.array([1, 2, 3])]):
+        found = stored_scores(tmp_path, scorer, texts, columns=("loss",))
+        pd.testing.assert_frame_equal(found, membership_scores(scorer, texts, columns=("loss",)))

@@ -408,7 +408,12 @@ def test_what_a_store_has_not_is_named(store, tmp_path):
 
 @pytest.mark.parametrize(
     ("precisions", "nats"),
-    [((), 1e-4), (("float32", "bfloat16"), 0.03), (("unknown",), 0.03)],  # the last is a server's
+    [
+        ((), 0.03),  # no record says that they are finer
+        (("float32",), 1e-4),
+        (("float32", "bfloat16"), 0.03),
+        (("unknown",), 0.03),  # a server's
+    ],
 )
 def test_the_resolution_is_that_of_the_coarsest_run(store, precisions, nats) -> None:
     """The difference that an engine cannot resolve, by the precision that its runs report."""
@@ -416,6 +421,17 @@ def test_the_resolution_is_that_of_the_coarsest_run(store, precisions, nats) -> 
         (store.directory / f"run-{number}.json").write_text(json.dumps({"precision": precision}))
     assert store.resolution(1) == nats
     assert store.resolution(9) == pytest.approx(3 * nats)
+
+
+def test_without_a_damaged_record_numbers_do_not_count_as_finer(store) -> None:
+    write_json(store.directory / "run-1.json", {"precision": "float32"})
+    damaged = store.directory / "run-2.json"
+    for text in ("", "[]", "{"):
+        damaged.write_text(text)
+        assert "run-2.json: the record of a run cannot be read" in refusal(store.resolution, 1)
+    for record in store.records():
+        record.unlink()
+    assert store.resolution(1) == 0.03
 
 
 # --- a store that was summed: the same numbers, bit by bit, and a refusal of everything else ------

@@ -7,6 +7,7 @@ import pytest
 import scipy.stats
 
 from contamination.errors import InputError
+from contamination.statistics import adjust
 from contamination.statistics.conformal import conformal_p_values, read_at_least
 from contamination.statistics.held_out import (
     STATISTICS,
@@ -228,6 +229,28 @@ def test_bound_on_read_records(read: int, chosen: str) -> None:
         bounds.append(read_at_least(scores, published, level=0.05))
     assert np.count_nonzero(np.array(bounds) > read) <= _binomial_bounds(0.05)
     assert np.mean(bounds) >= read - 8
+
+
+@pytest.mark.parametrize("chosen", ["at random", "lowest"])
+def test_the_list_of_read_records_keeps_its_false_discovery_rate(chosen: str) -> None:
+    """Of the records listed, at most alpha were not read on average, to four standard errors."""
+    rng = np.random.default_rng(14)
+    published = np.arange(250) < 50
+    wrong = []
+    found = 0
+    for _ in range(TRIALS):
+        scores = rng.normal(size=250)
+        if chosen == "lowest":
+            scores[:50].sort()
+        scores[:25] += 6
+        p_values = conformal_p_values(scores, published)
+        corrected = adjust(np.log10(p_values), method="benjamini_hochberg").p
+        listed = np.flatnonzero(np.asarray(corrected) <= 0.05)
+        unread = np.count_nonzero(listed >= 25)
+        wrong.append(unread / max(len(listed), 1))
+        found += len(listed) - unread
+    assert np.mean(wrong) <= 0.05 + 4 * np.std(wrong) / np.sqrt(TRIALS)
+    assert found > 24 * TRIALS
 
 
 def test_conformal_p_values_are_uniform() -> None:

@@ -119,6 +119,7 @@ def written() -> Path:
     return Path(os.environ["HARNESSES"])
 
 
+@pytest.mark.harness
 @pytest.mark.parametrize("task", ["items", "shuffled"])
 def test_real_samples_of_lm_eval(task, written) -> None:
     """Where process_docs shuffles, doc_id counts the shuffled order, and the log has no other."""
@@ -130,12 +131,14 @@ def test_real_samples_of_lm_eval(task, written) -> None:
         assert sorted(found) == sorted(f"{question}\n" for question in QUESTIONS)
 
 
+@pytest.mark.harness
 @pytest.mark.parametrize("log", ["in_order", "shuffled"])
 def test_real_logs_of_inspect(log, written) -> None:
     (path,) = written.glob(f"inspect/{log}/*.eval")
     _check(f"inspect:{path}")
 
 
+@pytest.mark.harness
 def test_real_samples_tell_who_has_read_a_sealed_set(written) -> None:
     public = written / "sealed" / "public"
     private = written / "sealed" / "private"
@@ -150,6 +153,7 @@ def test_real_samples_tell_who_has_read_a_sealed_set(written) -> None:
     assert guesser.p > 0.01
 
 
+@pytest.mark.harness
 def test_a_real_score_of_inspect_accuses_nobody(written) -> None:
     """Its answer is the published one each time: the scorer looks for that."""
     public = written / "sealed" / "public"
@@ -162,6 +166,7 @@ def test_a_real_score_of_inspect_accuses_nobody(written) -> None:
     assert found.missing == 0
 
 
+@pytest.mark.harness
 @pytest.mark.parametrize("task", ["items", "shuffled", "rebuilt"])
 def test_a_real_task_is_in_the_stored_order(task, tmp_path) -> None:
     pytest.importorskip("lm_eval")
@@ -169,6 +174,7 @@ def test_a_real_task_is_in_the_stored_order(task, tmp_path) -> None:
     _check(f"lm-eval:{tmp_path / task}.yaml")
 
 
+@pytest.mark.harness
 def test_a_task_that_draws_what_it_shows_is_refused(tmp_path) -> None:
     pytest.importorskip("lm_eval")
     write_tasks(tmp_path)

@@ -24,9 +24,9 @@ def page(title: str, *revisions: str, namespace: str = "0", more: str = "") -> s
     return f"<page>{inside}</page>\n"
 
 
-def revision(day: str, text: str, parent: str = "") -> str:
+def revision(day: str, text: str, parent: str = "", hour: int = 10) -> str:
     parent_id = f"<parentid>{parent}</parentid>" if parent else ""
-    stamp = f"<timestamp>{day}T10:00:00Z</timestamp>"
+    stamp = f"<timestamp>{day}T{hour}:00:00Z</timestamp>"
     return f"<revision><id>9</id>{parent_id}{stamp}<text>{text}</text></revision>"
 
 
@@ -96,6 +96,13 @@ def test_an_export_gives_the_text_that_a_model_may_have_read(read) -> None:
     old, young = read(export(page("Old", *history), page("New", *reversed(new))))
     assert old == Page("Old", "last before", date(2010, 1, 1))
     assert young == Page("New", "grown", date(2023, 4, 1))
+
+
+@pytest.mark.parametrize("day", ["2022-12-31", "2023-04-01"])
+def test_revisions_of_one_day_count_by_their_time(read, day: str) -> None:
+    history = [revision(day, "first"), revision(day, "second", parent="1", hour=11)]
+    expected = Page("A", "second", date.fromisoformat(day))
+    assert read(export(page("A", *history), page("A", *reversed(history)))) == [expected] * 2
 
 
 def test_without_its_first_revision_only_an_old_page_has_a_known_side(read) -> None:

@@ -95,7 +95,7 @@ def _cells(row: Mapping[str, Any]) -> dict[str, str]:
     store = row["store"]
     cells = {}
     for name in ("model", "set", "axis", "test"):
-        cells[name.capitalize()] = _shown(row[name])
+        cells[name.capitalize()] = _broken_at_signs(row[name])
     cells["p"] = _shown(row["p"])
     cells["log10 p"] = _shown(row["log10 p"], "z.1f")
     cells["p (Holm)"] = _shown(row["p (Holm)"])
@@ -109,6 +109,11 @@ def _cells(row: Mapping[str, Any]) -> dict[str, str]:
     cells["Tokens"] = _shown(row["tokens"])
     cells["Store"] = f'<code title="{store}">{store[:8]}</code>' if store else MISSING
     return cells
+
+
+def _broken_at_signs(name: Any) -> str:
+    """Return an escaped name that breaks after its signs before it breaks inside a word."""
+    return re.sub("(?<=[/_-])", "<wbr>", _shown(name))
 
 
 def _shown(value: Any, digits: str = ".3g") -> str:

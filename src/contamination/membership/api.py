@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 import numpy as np
 import pandas as pd
@@ -73,8 +73,8 @@ def membership_scores(
         Behind an endpoint there are no scores of the whole distribution (Min-K%++, Mem
         k, Entropy).
     texts
-        Texts of at least two tokens each; or their tokens, which are decoded where a
-        score reads text.
+        Texts of at least two tokens each; or the tokens of all of them, which are
+        decoded where a score reads text.
     reference
         A second model, with a tokenizer of its own, for `reference_*`.
     reference_per
@@ -104,10 +104,10 @@ def membership_scores(
     Raises
     ------
     InputError
-        If there is no text, or one of fewer than two tokens (named by its number); for
-        a reference that does not know a character or, per token, cuts a text into other
-        tokens; for a score that does not exist; and for whatever loading and scoring
-        refuse.
+        If there is no text, one of fewer than two tokens (named by its number), or
+        tokens of some texts alone; for a reference that does not know a character or,
+        per token, cuts a text into other tokens; for a score that does not exist; and
+        for whatever loading and scoring refuse.
     """
     numbers = range(len(texts)) if numbers is None else numbers
     if not len(texts):
@@ -127,7 +127,7 @@ def membership_scores(
     if reference is not None:
         log_probs = [text_statistics.log_probs for text_statistics in statistics]
         parts["reference"] = _compare_with_reference(
-            scorer, _open(reference), shown, log_probs, numbers, per=reference_per
+            scorer, _open(reference), shown, ids, log_probs, numbers, per=reference_per
         )
     if neighbours:
         parts["neighbours"] = _neighbour_log_probs(
@@ -151,19 +151,27 @@ def membership_scores(
     return pd.DataFrame(table, index=index, dtype=np.float64)
 
 
+def are_tokens(texts: Sequence[Text]) -> TypeGuard[Sequence[np.ndarray]]:
+    """Return whether the texts are given as tokens; raise InputError if only some are."""
+    number = sum(not isinstance(text, str) for text in texts)
+    if number not in (0, len(texts)):
+        raise InputError(
+            f"{number} of {len(texts)} texts are given as tokens, the others as text: give "
+            "all of them alike"
+        )
+    return number > 0
+
+
 def _texts_and_tokens(
     scorer: Scorer, texts: Sequence[Text], numbers: Sequence[int]
 ) -> tuple[list[str], list[np.ndarray]]:
     """Return every text as text and as tokens; tokens of a caller stay as they are."""
-    shown: list[str] = []
-    ids: list[np.ndarray] = []
-    for text in texts:
-        if isinstance(text, str):
-            shown.append(text)
-        else:
-            shown.append(scorer.tokenizer.decode(text))
-            ids.append(text)
-    ids = ids or tokenize(scorer.tokenizer, shown)
+    if are_tokens(texts):
+        ids = list(texts)
+        shown = [scorer.tokenizer.decode(tokens) for tokens in ids]
+    else:
+        shown = [text for text in texts if isinstance(text, str)]
+        ids = tokenize(scorer.tokenizer, shown)
     for number, tokens, text in zip(numbers, ids, shown, strict=True):
         if len(tokens) < 2:
             raise InputError(
@@ -200,6 +208,7 @@ def _compare_with_reference(
     scorer: Scorer,
     reference: Scorer,
     texts: Sequence[str],
+    ids: Sequence[np.ndarray],
     log_probs: Sequence[scores.Array],
     numbers: Sequence[int],
     *,
@@ -209,11 +218,10 @@ def _compare_with_reference(
 
     Per byte, any two models compare, each with its own tokenizer: both score all bytes
     of a text. Per token, they must cut it alike; a mean over other tokens would compare
-    nothing.
+    nothing. `ids` are the tokens that `scorer` has read, with their `log_probs`.
     """
-    ours = tokenize(scorer.tokenizer, texts)
     theirs = tokenize(reference.tokenizer, texts)
-    for number, our_ids, their_ids in zip(numbers, ours, theirs, strict=True):
+    for number, our_ids, their_ids in zip(numbers, ids, theirs, strict=True):
         if per == "token" and not np.array_equal(our_ids, their_ids):
             raise InputError(
                 f"text {number} has other tokens under the reference model, so that "

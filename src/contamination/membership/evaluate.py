@@ -238,7 +238,8 @@ def fit_threshold(non_members: ArrayLike, *, fpr: float) -> float:
     values = as_numbers(non_members, "non_members", -np.inf, np.inf)
     share = as_number(fpr, "fpr", 0.0, 1.0)
     candidates = np.unique(values)
-    reached = (values >= candidates[:, None]).mean(axis=1)
+    smaller = np.searchsorted(np.sort(values), candidates, side="left")
+    reached = (len(values) - smaller) / len(values)
     return float(candidates[reached <= share + _ROUNDING].min(initial=np.inf))
 
 

@@ -29,6 +29,9 @@ TOP = (5, 10, 15, 20, 25)
 # no score of the whole distribution.
 COMPARED_SCORES = ("min_k_20", "loss", "zlib", "min_k_pp_20")
 ARGUMENTS = ("reference", "neighbours")  # parts that a caller has to give
+# Part of the key of stored scores. Raise it if a score, or a statistic that it needs
+# (`contamination.membership.signals`), gives another number than before.
+SCORES_VERSION = 1
 SMALLEST_LOSS = 1e-7  # nats; float32 cannot separate a smaller one from 0
 SMALLEST_STD = 1e-6  # nats, of a distribution as good as uniform
 

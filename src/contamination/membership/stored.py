@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from contamination.errors import InputError
 from contamination.files import replacing, sha256_of
-from contamination.membership.api import DEFAULT_COLUMNS, Text, membership_scores
+from contamination.membership import scores
+from contamination.membership.api import DEFAULT_COLUMNS, Text, are_tokens, membership_scores
 from contamination.randomness import random_stream
 from contamination.scoring.contract import Scorer
 from contamination.scoring.processes import distribute, processes
@@ -35,8 +36,8 @@ def stored_scores(
     The texts are cut into parts by their tokens alone, in a random order, and each part
     is the work of one process, so that any number of processes and interruptions give
     the same numbers. The name of a part holds a checksum of all that its numbers depend
-    on: the next run adds the parts that are missing and removes those of other texts,
-    another model or other scores.
+    on, and `SCORES_VERSION` for the code: the next run adds the parts that are missing
+    and removes those of other texts, another model, other scores or another version.
 
     Every process calls this with the same arguments and gets the whole table; a scorer
     that is spread over all devices lets one process do all. What fails in one process
@@ -114,8 +115,11 @@ def _parts(
     `scorers` are the model and, if there is one, the reference; `options` have the
     columns.
     """
-    as_text = [text for text in texts if isinstance(text, str)]
-    tokens = tokenize(scorers[0].tokenizer, as_text) if as_text else texts
+    if are_tokens(texts):
+        tokens = list(texts)
+    else:
+        as_text = [text for text in texts if isinstance(text, str)]
+        tokens = tokenize(scorers[0].tokenizer, as_text)
     work = [len(ids) for ids in tokens]
     if not work:
         raise InputError(f"{directory}: there is no text to score; give one or more")
@@ -126,9 +130,10 @@ def _parts(
         parts.append(sorted(int(order[i]) for i in part))
     contents: list[str] = []
     for text in texts:
-        contents.append(text if isinstance(text, str) else repr(text.tolist()))
+        contents.append(f"text {text}" if isinstance(text, str) else f"tokens {text.tolist()}")
     revisions = [model.revision for model in scorers]
-    key = sha256_of(*revisions, repr(sorted(options.items())), *contents)
+    settings = repr((scores.SCORES_VERSION, sorted(options.items())))
+    key = sha256_of(*revisions, settings, *contents)
     name = sha256_of(key, repr(parts))[:16]
     paths = [directory / f"{name}-{number:03d}.parquet" for number in range(len(parts))]
     return dict(zip(paths, parts, strict=True))

@@ -1,9 +1,8 @@
 """The models that an audit can name (Oren, section 4.3), and what is known of them beforehand.
 
 `data/models.yaml` is the registry; the file next to this module is a link to it, so
-that
-an installed package finds it too. Any other name is a model all the same: a path or a
-hub id. Some lie in wheels of the package index, so that no hub is needed.
+that an installed package finds it too. Any other name is a model all the same: a path
+or a hub id. Some lie in wheels of the package index, so that no hub is needed.
 """
 
 import os

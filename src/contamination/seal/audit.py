@@ -25,7 +25,7 @@ and independent of each other and, under H0, of M given C.
 
 Why they combine. Each p-value is at most alpha with probability at most alpha given all
 that the ones before it depend on (C, M; then w; then w and rho). So all three together
-are stochastically no smaller than independent uniform numbers, and Fisher's rule on
+are stochastically no smaller than independent uniform numbers, and Fisher's method on
 them keeps its level: a sum that falls with each p-value is at most what it is for such
 numbers. Several tests of the order share sigma, so they enter as one p-value, the
 smallest times their number (Bonferroni).
@@ -271,7 +271,7 @@ def known_records(scores: NDArray[np.float64], *, level: float) -> int:
 
 
 def combine_parts(order: Sequence[TestResult], others: Sequence[TestResult]) -> PValue:
-    """Return the p-value of all that the key has drawn, by Fisher's rule.
+    """Return the p-value of all that the key has drawn, by Fisher's method.
 
     Several tests of the order count as one: the smallest p-value times their number, at
     most 1. See the module for why that is exact.

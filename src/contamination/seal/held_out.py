@@ -14,7 +14,7 @@ of records.
 
 These two p-values are *not* independent, although the draws are: both look at the
 variants of the published records. A model that likes one wording of each record may find
-more of it on the published side, which makes both small at once, and Fisher's rule would
+more of it on the published side, which makes both small at once, and Fisher's method would
 reject too often (docs/trust.md has the measurement). So twice the smaller one is taken,
 at most 1, which is valid under any dependence (Bonferroni).
 

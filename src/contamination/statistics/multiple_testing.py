@@ -1,6 +1,6 @@
 """Many p-values: one verdict for all of them, or one verdict each.
 
-Fisher's rule (Oren section 4.3) and rules that survive dependence combine; `adjust`
+Fisher's method (Oren section 4.3) and rules that survive dependence combine; `adjust`
 controls error rates over a whole audit of models and test sets. They take the decimal
 logarithms of p-values, since these may lie below the smallest float. Studies of
 calibration ask whether p-values under H0 are uniform: `ecdf` and `dkw_band` are their

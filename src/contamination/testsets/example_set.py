@@ -70,13 +70,11 @@ class ExampleSet:
 
 
 def start_each(test_set: ExampleSet, wanted: bool = True) -> ExampleSet:
-    """Return the set as the public script of Oren et al.
+    """Return the set with a start token before each example, if that is `wanted`.
 
-    encodes it, if that is `wanted`.
-
-    Each example is then a text of its own: tokenizers such as those of Llama 2 and
-    Mistral put a start token before it. The set has another revision, and with it other
-    stores and orderings.
+    So the public script of Oren et al. encodes a set: each example is a text of its own,
+    and tokenizers such as those of Llama 2 and Mistral put a start token before it. The
+    set has another revision, and with it other stores and orderings.
     """
     if not wanted:
         return test_set

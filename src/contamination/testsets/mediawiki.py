@@ -103,10 +103,11 @@ class _Revisions:
     line: int  # at which the page starts in the file
     title: str = ""
     is_article: bool = True  # it is in the namespace of articles, and no redirect
-    first: date = date.max  # of the oldest revision that the export has
+    # Revisions are ordered by their time stamps, whatever their order in the export.
+    first: tuple[date, str] = (date.max, "")  # day and time stamp of the oldest revision
     has_earlier: bool = False  # that revision has a parent, which the export lacks
-    before: tuple[date, str] = (date.min, "")  # of the last revision before the cutoff
-    latest: tuple[date, str] = (date.min, "")  # of the last revision, by day
+    before: tuple[str, str] = ("", "")  # time stamp and text of the last before the cutoff
+    latest: tuple[str, str] = ("", "")  # time stamp and text of the last revision
 
 
 @dataclass
@@ -178,33 +179,35 @@ class _Reader:
     def take_revision(self, page: _Revisions) -> None:
         """Add the revision to its page."""
         where = f"{self.path}, line {self.parser.CurrentLineNumber}, page {page.title!r}"
-        day = parse_day(self.revision.get("timestamp"), where)
+        stamp = self.revision.get("timestamp", "")
+        day = parse_day(stamp, where)
         text = self.revision.get("text", "")
-        if day < page.first:
-            page.first = day
+        if (day, stamp) < page.first:
+            page.first = (day, stamp)
             page.has_earlier = self.revision.get("parentid", "0") != "0"
-        if day < self.cutoff and day >= page.before[0]:
-            page.before = (day, text)
-        if day >= page.latest[0]:
-            page.latest = (day, text)
+        if day < self.cutoff and stamp >= page.before[0]:
+            page.before = (stamp, text)
+        if stamp >= page.latest[0]:
+            page.latest = (stamp, text)
 
     def take_page(self, page: _Revisions) -> None:
         """Add the page, if it is an article."""
         if not page.is_article:
             return
-        if page.first == date.max:
+        created, _ = page.first
+        if created == date.max:
             raise InputError(
                 f"{self.path}, line {page.line}, page {page.title!r}: no revision, and so no date; "
                 "export the pages with their revisions"
             )
-        existed = page.first < self.cutoff
+        existed = created < self.cutoff
         is_unknown = page.has_earlier and not existed
         _, text = page.before if existed else page.latest
         self.pages.append(
             Page(
                 title=page.title,
                 text=plain_text(text),
-                created=page.first,
+                created=created,
                 unknown=LATER_REVISION if is_unknown else "",
             )
         )

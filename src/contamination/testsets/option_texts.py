@@ -84,9 +84,7 @@ _WORD = re.compile(r"[^\W\d_]+|\d+")
 
 
 def begin_with_labels(options: Sequence[str]) -> bool:
-    """Return whether options begin with labels, "(A) ..." or "1.
-
-    ...", each with its own.
+    """Return whether options begin with labels, each with its own: "(A)", "1.", "b)".
 
     One may have none ("none of these"). In whatever order: what is decided by this must
     not depend on the published one.

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from contamination.errors import InputError
+from reproduction.run.profile import Architecture, RunFiles
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,14 @@ WRITERS = {
     "write_markdown": ("tables/{}.md",),
     "save_figure": ("figures/{}.svg", "figures/{}.png"),
 }
+
+
+def listed_notebooks(run: RunFiles) -> list[str]:
+    """Name the notebooks of a run: all, or those of a profile without training."""
+    trains_from_scratch = bool(run.shapes) and isinstance(run.profile.model, Architecture)
+    if trains_from_scratch:
+        return [name for name, row in NOTEBOOKS.items() if not row.released]
+    return [name for name in NOTEBOOKS if name in run.profile.notebooks]
 
 
 def notebook_of(source: Path) -> Notebook:

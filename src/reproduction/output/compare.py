@@ -311,11 +311,16 @@ def renew_reference(
 
 def _require_finished(results: Path, names: Sequence[Path]) -> None:
     """Raise InputError if a file is missing, or older than one that it is made from."""
-    for name in names:
-        if not (results / name).is_file():
-            raise InputError(f"{results / name} is missing: run `make reproduce` first")
     manifest = results / "manifest.json"
-    steps = [(notebook, manifest) for notebook in (results / "notebooks").glob("[0-9]*.ipynb")]
+    notebooks = []
+    for step in read_json(manifest)["steps"]:
+        kind, _, name = step.partition(" ")
+        if kind == "notebook":
+            notebooks.append(Path("notebooks") / f"{name}.ipynb")
+    for path in [*names, *notebooks]:
+        if not (results / path).is_file():
+            raise InputError(f"{results / path} is missing: run `make reproduce` first")
+    steps = [(results / notebook, manifest) for notebook in notebooks]
     steps.append((manifest, results / "report" / "report.pdf"))
     for earlier, later in steps:
         if earlier.stat().st_mtime > later.stat().st_mtime:

@@ -4,7 +4,8 @@ The manifest has profile, seed, git commit, versions, revisions, checksums, and 
 and tokens of each step. A run without a corpus names the models that others have
 released instead of those it trained; with CONTAMINATION_REHEARSAL set, the run and its
 report say that stand-ins took the places of these. Of a step that was interrupted,
-training counts its whole wall time, scoring that of the last start.
+training counts its whole wall time, scoring that of the last start. `tokens_scored` of
+the run counts the log-probabilities in the stores of all its steps.
 """
 
 import os
@@ -24,7 +25,7 @@ from contamination.files import read_json, sha256_of, write_json, write_text
 from contamination.scoring.models import find_model
 from contamination.scoring.store_format import count_values
 from contamination.tables import MISSING, write_markdown
-from reproduction.notebooks.table import notebook_of
+from reproduction.notebooks.table import NOTEBOOKS, listed_notebooks
 from reproduction.report.readings import build_variables
 from reproduction.run.experiment import MODELS, Experiment
 from reproduction.run.profile import Architecture
@@ -88,7 +89,8 @@ def write_manifest(experiment: Experiment, results: Path, published: Path) -> No
 def _steps_layout(steps: dict[str, dict[str, Any]]) -> pd.DataFrame:
     """Lay out minutes and tokens of every step, the sum of minutes last.
 
-    Tokens are those read in training, or else those scored.
+    Tokens are those read by a step that trains or scores canary sets, or else those
+    whose log-probabilities the step stored.
     """
     costs = pd.DataFrame(steps, index=["seconds", "tokens", "tokens_scored"]).T
     minutes = (costs["seconds"] / 60).map("{:.1f}".format)
@@ -113,11 +115,12 @@ def _build_manifest(experiment: Experiment, results: Path) -> dict[str, Any]:
     else:
         steps |= _trained_steps(experiment)
         about_models = _trained_facts(experiment)
-    for path in sorted((experiment.build / "scores").glob("*.json")):
-        steps[f"measure {path.stem}"] = _measuring_step(experiment.build, path)
-    for path in sorted((results / "notebooks").glob("[0-9]*.ipynb")):
-        metadata = read_json(path)["metadata"]
-        steps[f"notebook {path.stem}"] = {"seconds": metadata["papermill"]["duration"]}
+    steps |= _measuring_steps(experiment)
+    for name in listed_notebooks(experiment):
+        path = results / "notebooks" / f"{name}.ipynb"
+        if path.is_file():
+            metadata = read_json(path)["metadata"]
+            steps[f"notebook {name}"] = {"seconds": metadata["papermill"]["duration"]}
     manifest: dict[str, Any] = {"profile": profile.name, "seed": profile.seed}
     if os.environ.get(REHEARSAL):
         manifest["rehearsal"] = True
@@ -129,23 +132,32 @@ def _build_manifest(experiment: Experiment, results: Path) -> dict[str, Any]:
         "packages": {name: version(name) for name in PACKAGES},
     }
     manifest |= about_models
-    manifest["tokens_scored"] = _tokens_in(experiment.build / "stores")
+    packages = [NOTEBOOKS[name].package for name in listed_notebooks(experiment)]
+    folders = [experiment.build, *(experiment.build / package for package in packages)]
+    manifest["tokens_scored"] = sum(_tokens_in(folder / "stores") for folder in folders)
     manifest["steps"] = steps
     return manifest
 
 
-def _measuring_step(build: Path, record: Path) -> dict[str, Any]:
-    """Return the seconds of the passes of a notebook, and tokens scored if stores show them.
+def _measuring_steps(experiment: Experiment) -> dict[str, dict[str, Any]]:
+    """Return the seconds of the passes of each notebook, and tokens scored if stores show them.
 
     They do where the notebook has stores of its own. Passes that share stores with
     others, or keep no stores, are not counted for each step.
     """
-    step: dict[str, Any] = {"seconds": read_json(record)["seconds"]}
-    package = notebook_of(record).package
-    tokens = _tokens_in(build / package / "stores") + _tokens_in(build / "stores" / package)
-    if tokens:
-        step["tokens_scored"] = tokens
-    return step
+    build = experiment.build
+    steps: dict[str, dict[str, Any]] = {}
+    for name in listed_notebooks(experiment):
+        record = build / "scores" / f"{name}.json"
+        if not record.is_file():
+            continue
+        step: dict[str, Any] = {"seconds": read_json(record)["seconds"]}
+        package = NOTEBOOKS[name].package
+        tokens = _tokens_in(build / package / "stores") + _tokens_in(build / "stores" / package)
+        if tokens:
+            step["tokens_scored"] = tokens
+        steps[f"measure {name}"] = step
+    return steps
 
 
 def _tokens_in(stores: Path) -> int:

@@ -53,7 +53,7 @@ def store_plan(
     spec
         Shards and permutations of the profile.
     test
-        Name of the test.
+        A test of the registry, or what its store needs.
     examples
         Number of examples of the set.
     """
@@ -80,7 +80,7 @@ class Experiment(RunFiles):
         dataset
             Name of the canary set.
         test
-            Name of the test.
+            A test of the registry, or what its store needs.
         """
         plan, permutations = store_plan(
             self.profile.scoring,

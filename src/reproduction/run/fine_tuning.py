@@ -23,6 +23,7 @@ from contamination.scoring.contract import start_token
 from reproduction.run.network import NextTokenLoss, training_attention
 
 RECORD = "fine_tuning.json"
+RECIPE = 1  # part of the key of a model; raise it if the same arguments give another one
 
 
 def fine_tune(
@@ -77,7 +78,7 @@ def fine_tune(
             f"most the {context} tokens that {model} reads",
         )
     ids = np.stack(texts).astype(np.int64)
-    identity = repr((ids.shape, epochs, learning_rate, seed, batch_size))
+    identity = repr((RECIPE, ids.shape, epochs, learning_rate, seed, batch_size))
     key = sha256_of(model / "model.safetensors", ids.tobytes(), identity)
     record = directory / RECORD
     if record.is_file() and read_json(record)["key"] == key:

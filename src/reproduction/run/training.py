@@ -9,7 +9,7 @@ processes on several GPUs or nodes share each batch.
 
 A checkpoint is a directory, whole or absent, with one file: the tensors of the model
 and of AdamW, the step and recent losses. Its name is a checksum over all that and the
-identity of the run.
+identity of the run, `RECIPE` included.
 """
 
 import contextlib
@@ -45,6 +45,8 @@ from reproduction.run.injection import mix, planted_copies
 from reproduction.run.network import NextTokenLoss, gpt2_config, training_attention
 from reproduction.run.profile import Architecture, Released, RunFiles, TrainingSpec
 
+# Part of the key of a checkpoint. Raise it if the same arguments give another model.
+RECIPE = 1
 LAST_STEPS = 50  # the reported final loss is the mean over this many steps
 
 
@@ -154,7 +156,7 @@ def train(
 
     digest = hashlib.sha256(np.ascontiguousarray(tokens).data).hexdigest()
     initial_weights = [weights / "model.safetensors"] if weights else []
-    identity = repr((shape, len(tokenizer), spec, seed))
+    identity = repr((RECIPE, shape, len(tokenizer), spec, seed))
     key = sha256_of(digest, identity, *initial_weights)
     checkpoint = directory.with_name(directory.name + ".checkpoint")
     state = load_checkpoint(checkpoint, key, model, optimizer)

@@ -21,8 +21,10 @@ from reproduction.stages.digests import Digests
 
 PACKAGES = ("contamination", "reproduction")
 SOURCE = Path(contamination.__file__).parents[1]
-# Files that a module reads at run time, from the root of the repository.
+# Files that a module reads at run time, from the root of the repository; of
+# data/models.yaml, `rules` names the entries that a stage quotes.
 READ_BY = {
+    "contamination.audit.power": ("src/contamination/audit/effects.csv",),
     "contamination.testsets.registry": ("data/registry.yaml",),
     "reproduction.output.published": ("data/published/*.csv",),
     "reproduction.report.explorer.page": (

@@ -2,8 +2,8 @@
 
 They take two seconds to compute: a syntax tree takes milliseconds, and the names by
 which packages are imported lie in hundreds of files. The digest of a module is kept
-under the SHA-256 of its bytes. Versions are kept while the same distributions are
-installed.
+under the SHA-256 of its bytes, so that one file serves all profiles. Versions are kept
+while the same distributions are installed.
 """
 
 import ast
@@ -86,7 +86,7 @@ class Digests:
         kept = {
             "installed": self.installed,
             "versions": self.versions,
-            "modules": self.modules,
+            "modules": self._kept.get("modules", {}) | self.modules,
         }
         if self.file is not None and kept != self._kept:
             write_json(self.file, kept)

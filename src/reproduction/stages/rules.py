@@ -18,9 +18,9 @@ from typing import Any
 
 from contamination.files import sha256_of, write_text
 from contamination.scoring.models import REGISTRY, ModelEntry, load_models
-from reproduction.notebooks.table import NOTEBOOKS, outputs
+from reproduction.notebooks.table import NOTEBOOKS, listed_notebooks, outputs
 from reproduction.report.parameters import check_parameters
-from reproduction.run.profile import MODELS, Architecture, Released, RunFiles
+from reproduction.run.profile import MODELS, Released, RunFiles
 from reproduction.stages.closure import facts, modules_of_notebook, parameters_of_notebook
 from reproduction.stages.digests import Digests
 from reproduction.stages.stamps import forget_stamp, write_stamp
@@ -58,7 +58,7 @@ def write_rules(run: RunFiles, results: Path, root: Path = Path()) -> None:
         If the profile gives a notebook a parameter that it does not take.
     """
     check_parameters(run, root / "notebooks")
-    known = Digests(run.build / "digests.json")
+    known = Digests(root / "build" / "digests.json")  # of all profiles
     rules = rules_of(run, root, known)
     known.save()
     stamps = run.build / "stamps"
@@ -174,7 +174,7 @@ def rules_of(run: RunFiles, root: Path, known: Digests) -> Rules:
                 sections=["canaries", "scoring"],
                 needs=[models[name]],
             )
-    listed = _listed_notebooks(run)
+    listed = listed_notebooks(run)
     scores = list(stores)
     written: list[str] = []
     for name in listed:
@@ -230,14 +230,6 @@ def _add_models(rules: Rules, models: Mapping[str, str]) -> None:
             sections=sections,
             needs=[CORPUS],
         )
-
-
-def _listed_notebooks(run: RunFiles) -> list[str]:
-    """Name the notebooks of a run: all, or those of a profile without training."""
-    trains_from_scratch = bool(run.shapes) and isinstance(run.profile.model, Architecture)
-    if trains_from_scratch:
-        return [name for name, row in NOTEBOOKS.items() if not row.released]
-    return [name for name in NOTEBOOKS if name in run.profile.notebooks]
 
 
 def _add_notebook(

@@ -19,7 +19,8 @@ def results(tmp_path: Path) -> Path:
     """Return the results of a finished run, with files that the reference leaves out."""
     results = tmp_path / "results"
     notebook = "notebooks/01_canary_eval.ipynb"
-    manifest = {"profile": "laptop", "commit": "0123456789ab"}
+    steps = {"notebook 01_canary_eval": {"seconds": 1.0}}
+    manifest = {"profile": "laptop", "commit": "0123456789ab", "steps": steps}
     for age, name in enumerate(["tables/old.csv", notebook, *sorted(KEPT | {*OUTPUTS})]):
         path = results / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -45,8 +46,8 @@ def test_it_holds_tables_and_drawings_of_the_run_and_nothing_else(results: Path)
     assert _held(results) == {name: (results / name).read_bytes() for name in KEPT}
 
 
-def test_a_run_that_lacks_a_file_changes_nothing(results: Path) -> None:
-    lost = "figures/power.svg"
+@pytest.mark.parametrize("lost", ["figures/power.svg", "notebooks/01_canary_eval.ipynb"])
+def test_a_run_that_lacks_a_file_changes_nothing(results: Path, lost: str) -> None:
     _renew(results)
     before = _held(results)
     (results / "tables" / "canaries.md").write_text("new")
@@ -64,12 +65,18 @@ def test_a_run_that_goes_on_is_refused(results: Path, newer: str) -> None:
     assert not (results / "reference").exists()
 
 
+def test_what_an_interrupted_or_renamed_notebook_left_is_no_step(results: Path) -> None:
+    for name in ("01_canary_eval.failed.ipynb", "08_old_name.ipynb"):
+        (results / "notebooks" / name).write_text("left")
+    assert len(_renew(results)) == len(KEPT)
+
+
 def test_a_run_of_another_profile_has_a_folder_of_its_own(results: Path) -> None:
     _renew(results)
     before = _held(results)
     manifest = results / "manifest.json"
     age = manifest.stat().st_mtime
-    manifest.write_text('{"profile": "pocket"}')
+    manifest.write_text('{"profile": "pocket", "steps": {}}')
     os.utime(manifest, (age, age))
     _renew(results)
     pocket = {f"pocket/{name}": (results / name).read_bytes() for name in KEPT}

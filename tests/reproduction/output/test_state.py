@@ -222,3 +222,11 @@ def test_a_report_without_an_outline_is_named(copy: Path) -> None:
     (copy / "report" / "report.pdf").write_bytes(b"%PDF-1.7")
     with pytest.raises(InputError, match="no outline"):
         state_of(copy)
+
+
+@pytest.mark.parametrize("folder", FOLDERS.values(), ids=FOLDERS)
+def test_a_kept_report_links_to_files_that_are_kept(folder: Path) -> None:
+    report = folder / "report" / "report.pdf"
+    links = [link.decode() for link in re.findall(rb"/URI\s*\((\.[^)]*)\)", report.read_bytes())]
+    assert links
+    assert [link for link in links if not (report.parent / link).is_file()] == []

@@ -44,9 +44,11 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MadeUpRun]:
 
     notebook = nbformat.v4.new_notebook(metadata={"papermill": {"duration": 7.5}})
     (made_up.results / "notebooks").mkdir()
-    nbformat.write(notebook, made_up.results / "notebooks" / "01_canary_eval.ipynb")
+    # The last two are left of a notebook that failed, and of one that was renamed.
+    for stem in ("01_canary_eval", "01_canary_eval.failed", "08_old_name"):
+        nbformat.write(notebook, made_up.results / "notebooks" / f"{stem}.ipynb")
     build = made_up.experiment.build
-    for notebook_name in ("06_wikimia", "14_option_order"):
+    for notebook_name in ("06_wikimia", "14_option_order", "08_old_name"):
         write_json(build / "scores" / f"{notebook_name}.json", {"seconds": 9.0})
     shutil.copytree(build / "stores" / "clean", build / "options" / "stores" / "clean")
     write_manifest(made_up.experiment, made_up.results, PUBLISHED)
@@ -86,7 +88,9 @@ def test_manifest_says_what_ran(manifest: dict[str, Any], run: MadeUpRun) -> Non
     assert {m: manifest["models"][m]["sha256"] for m in weights} == {
         m: sha256_of(path) for m, path in weights.items()
     }
-    assert manifest["tokens_scored"] == tokens_in(run.experiment.build / "stores")
+    build = run.experiment.build
+    in_stores = tokens_in(build / "stores") + tokens_in(build / "options" / "stores")
+    assert manifest["tokens_scored"] == in_stores
     assert manifest["steps"] == {
         "corpus": {"seconds": 60.0, "tokens": 98765},
         "train contaminated": {"seconds": 120.0, "tokens": 50_000},

@@ -10,7 +10,7 @@ from contamination.scoring import local
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
 from fakes.made_up_store import contents
-from reproduction.run import network
+from reproduction.run import fine_tuning, network
 from reproduction.run.fine_tuning import RECORD, fine_tune
 
 SETTINGS = {"epochs": 6, "learning_rate": 3e-3, "seed": 1}
@@ -89,6 +89,13 @@ def test_the_same_again_is_not_trained_and_anything_else_is(
         assert weights.read_bytes() != before[1]
     fine_tune(model_directory, both[0], tuned, **SETTINGS)
     assert weights.read_bytes() == before[1]
+
+
+def test_another_recipe_is_trained_anew(model_directory, tuned, texts, monkeypatch) -> None:
+    before = read_json(tuned / RECORD)["key"]
+    monkeypatch.setattr(fine_tuning, "RECIPE", fine_tuning.RECIPE + 1)
+    fine_tune(model_directory, texts, tuned, **SETTINGS)
+    assert read_json(tuned / RECORD)["key"] != before
 
 
 def test_what_cannot_be_trained(model_directory, texts, tmp_path) -> None:

@@ -170,6 +170,15 @@ class TestResuming:
             assert weights(tmp_path / "model") == uninterrupted
             shutil.rmtree(tmp_path / "model")
 
+    def test_a_checkpoint_of_another_recipe_is_not_used(
+        self, tokenizer, tmp_path, interrupt, steps_run, monkeypatch
+    ):
+        interrupt(12)
+        steps_run.clear()
+        monkeypatch.setattr(training, "RECIPE", training.RECIPE + 1)
+        run(tokenizer, tmp_path / "model")
+        assert len(steps_run) == STEPS
+
     def test_a_damaged_checkpoint_is_not_used(
         self, tokenizer, tmp_path, interrupt, steps_run, uninterrupted
     ):

@@ -1,6 +1,7 @@
 """The code that a stage depends on."""
 
 import ast
+import re
 from importlib.metadata import version
 from itertools import chain
 
@@ -9,11 +10,12 @@ import pytest
 from fakes.data_fixtures import ROOT
 from reproduction.notebooks.table import NOTEBOOKS
 from reproduction.run.profile import RunFiles
-from reproduction.stages.closure import closure, facts, homes_in
+from reproduction.stages.closure import READ_BY, closure, facts, homes_in
 from reproduction.stages.digests import Digests
 from reproduction.stages.rules import rules_of
 
 TRAINING = "reproduction.run.training"
+OWN_FILE = re.compile(r"Path\(__file__\)\.with_name\(|files\(__package__\)")
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +69,19 @@ def test_versions_and_the_files_that_a_module_reads_count(known) -> None:
     assert found["yaml"] == version("pyyaml")
     read = facts(ROOT, ["reproduction.output.published"], known=known)
     assert "data/published/shi2023_headline.csv" in read
+
+
+def test_a_module_of_a_stage_that_reads_a_file_of_its_folder_names_it(tmp_path, known) -> None:
+    run = RunFiles(ROOT / "profiles" / "laptop.yaml", tmp_path)
+    stamps = rules_of(run, ROOT, known).stamps
+    reading = set()
+    for name in set(chain.from_iterable(stamps.values())):
+        path = ROOT / "src" / f"{name.replace('.', '/')}.py"
+        if path.is_file() and OWN_FILE.search(path.read_text("utf-8")):
+            reading.add(name)
+    assert "contamination.audit.power" in reading
+    assert reading - {"contamination.scoring.models"} <= set(READ_BY)
+    assert "src/contamination/audit/effects.csv" in stamps["notebook-03_open_model_audit"]
 
 
 def test_every_part_of_a_profile_is_in_a_stamp(tmp_path, known) -> None:

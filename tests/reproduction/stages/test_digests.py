@@ -51,6 +51,18 @@ def test_what_was_kept_is_not_computed_again(tmp_path, monkeypatch) -> None:
     assert expected[1] == version("pyyaml")
 
 
+def test_a_profile_keeps_what_another_one_has_computed(tmp_path, monkeypatch) -> None:
+    names = ("one.py", "two.py")
+    for name in names:
+        (tmp_path / name).write_text(MODULE + name.partition(".")[0])
+        found = Digests(tmp_path / "digests.json")
+        found.of_module(tmp_path / name)
+        found.save()
+    monkeypatch.setattr(digests, "_tree", lambda source: pytest.fail("parsed again"))
+    for name in names:
+        Digests(tmp_path / "digests.json").of_module(tmp_path / name)
+
+
 def test_versions_are_looked_up_again_where_other_distributions_are_installed(tmp_path) -> None:
     file = tmp_path / "digests.json"
     first = Digests(file)

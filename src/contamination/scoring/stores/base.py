@@ -332,9 +332,9 @@ class Store(ABC):
     def resolution(self, tokens: int) -> float:
         """Return the nats that the engine cannot tell apart in a sum of log-probabilities.
 
-        Roundings of tokens add up as independent errors do. The precision is that of
-        the records of the runs; servers count as bfloat16, and numbers that no run has
-        a record of as float32.
+        Roundings of tokens add up as independent errors do. The precision is the
+        coarsest that the records of the runs name; servers, and numbers that no run has
+        a record of, count as bfloat16. Raises InputError if a record is damaged.
         """
         return self._token_resolution * math.sqrt(tokens)
 
@@ -342,9 +342,16 @@ class Store(ABC):
     def _token_resolution(self) -> float:
         nats: list[float] = []
         for path in self.records():
-            precision = str(read_json(path).get("precision"))
+            try:
+                precision = str(read_json(path).get("precision"))
+            except InputError:
+                # Without it the others would count, which may be finer.
+                raise InputError(
+                    f"{path}: the record of a run cannot be read, and the precision of its "
+                    f"numbers is lost; remove {self.directory} and score again"
+                ) from None
             nats.append(RESOLUTION.get(precision, RESOLUTION["bfloat16"]))
-        return max(nats, default=RESOLUTION["float32"])
+        return max(nats, default=RESOLUTION["bfloat16"])
 
     # --- what tests read: each kind fills in its own ----------------------------------
 

@@ -19,6 +19,7 @@ from reproduction.notebooks.mmlu.evidence import (
     MmluEvidence,
     check_subset,
     curve_of,
+    shown_model,
 )
 from reproduction.notebooks.mmlu.measure import FAMILY, SEGMENTATIONS
 
@@ -96,7 +97,7 @@ def _p_text(log10_p: float) -> str:
 
 
 def lines_of(evidence: MmluEvidence, subset: str) -> str:
-    """Return how its records lie in lines, and which models have no p-value by line."""
+    """Return how its records lie in lines, and which models were asked by line."""
     check_subset(subset)
     rows = evidence.lines[evidence.lines["subset"] == subset]
     if rows.empty:
@@ -110,7 +111,8 @@ def lines_of(evidence: MmluEvidence, subset: str) -> str:
     by_line = rows[rows["segmentation"] == "line"].dropna(subset="model")
     if by_line.empty:
         return f"{facts} No model was asked by line."
-    return f"{facts} By line, only our clean model was asked."
+    asked = ", ".join(shown_model(model) for model in by_line["model"].unique())
+    return f"{facts} Asked by line: {asked}."
 
 
 def _audited_curves(

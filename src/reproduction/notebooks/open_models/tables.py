@@ -273,8 +273,8 @@ def paper_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
 
     Order is the verdict on the records. A model's p-value is bold where Holm's
     correction leaves p <= alpha, or says "failed" or "not run here". After it come the
-    paper's value, the verdict on an audited model (on all tests of a set), and last the
-    zlib baseline where it is the control.
+    paper's value, the verdict on an audited model (on all tests of a set, so in the first
+    line of the set alone), and last the zlib baseline where it is the control.
     """
     printed = set(rows.loc[rows["published_p"].notna(), "model"])
     zlib_p = rows["control_p"].where(rows["control"] == ZLIB_BASELINE)
@@ -286,6 +286,7 @@ def paper_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
         test=[TESTS[name].label.lower() for name in rows["test"]],
         # of several models, the same
         zlib_p=groups["zlib_p"].transform("min"),
+        repeated=rows.duplicated(["model", "dataset"]),
     )
 
     def cells(row: Row) -> dict[str, str]:
@@ -294,7 +295,7 @@ def paper_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
         if model in printed:
             shown[f"p, {model}, paper"] = format_p(row["published_p"])
         if pd.notna(row["conclusion"]):
-            shown[f"Verdict, {model}"] = row["conclusion"]
+            shown[f"Verdict, {model}"] = "" if row["repeated"] else row["conclusion"]
         if has_zlib:
             shown[BASELINE_P] = format_p(row["zlib_p"])
         return shown

@@ -30,7 +30,7 @@ from reproduction.run.experiment import MODELS
 from reproduction.run.injection import mix
 from reproduction.run.profile import Architecture, TrainingSpec
 from reproduction.run.tokenizer import train_tokenizer
-from reproduction.run.training import train
+from reproduction.run.training import RECIPE, train
 
 SHAPE = Architecture(n_embd=128, n_layer=2, n_head=4, n_positions=128)
 SPEC = TrainingSpec(
@@ -172,7 +172,7 @@ def open_classroom(
     pieces, _ = mix(clean, ends, copies, end, rng=rng)
     streams = {"contaminated": np.concatenate(pieces), "clean": clean}
     settings = repr(
-        (asdict(SHAPE), asdict(SPEC), seed, tokenizer.backend_tokenizer.to_str()),
+        (RECIPE, asdict(SHAPE), asdict(SPEC), seed, tokenizer.backend_tokenizer.to_str()),
     )
     contents = [stream.tobytes() for stream in streams.values()]
     key = sha256_of(settings, *contents)[:16]

@@ -149,7 +149,7 @@ class Shipped:
         dataset
             Name of the set.
         test
-            Name of the test.
+            A test of the registry, or what its store needs.
         """
         plan, permutations = store_plan(
             self.scoring,

@@ -25,7 +25,7 @@ def layout(
     Parameters
     ----------
     titles
-        Titles of all columns.
+        Titles of the first columns, of text.
     p_values
         Titles of the columns of `p_cell`.
     rows

@@ -15,7 +15,7 @@ from contamination.audit.registry import DEFAULT_TESTS
 from contamination.statistics import dkw_band, ecdf, fisher
 from contamination.tables import MISSING
 from contamination.testsets.registry import entries
-from reproduction.notebooks.mmlu.evidence import PUBLISHED_RULE, MmluEvidence
+from reproduction.notebooks.mmlu.evidence import PUBLISHED_RULE, MmluEvidence, shown_model
 from reproduction.notebooks.mmlu.measure import FAMILY, subset_names, title
 from reproduction.notebooks.mmlu.subset import (
     audit_command,
@@ -77,7 +77,7 @@ def _subset_table(evidence: MmluEvidence, names: Sequence[str]) -> dict[str, Any
 
 
 def _wide_p_values(evidence: MmluEvidence) -> pd.DataFrame:
-    """Return log10 p by subset: published, default test, control by line."""
+    """Return log10 p by subset: published, default test, then each model by line."""
     rows = evidence.p_values
     default = rows["test"].isin(DEFAULT_TESTS)
     published = rows["curve"] == rows["model"]
@@ -87,9 +87,8 @@ def _wide_p_values(evidence: MmluEvidence) -> pd.DataFrame:
     wide = shown.pivot(index="subset", columns="heading", values="log10_p")[headings]
     lines = evidence.lines
     by_line = lines[(lines["segmentation"] == "line") & lines["test"].isin(DEFAULT_TESTS)]
-    by_line = by_line.drop_duplicates("subset").set_index("subset")["log10_p"]
-    if len(by_line):
-        wide["our clean model, by line"] = by_line
+    for model, rows_of_model in by_line.groupby("model", sort=False):
+        wide[f"{shown_model(model)}, by line"] = rows_of_model.set_index("subset")["log10_p"]
     return wide.reindex(subset_names())
 
 

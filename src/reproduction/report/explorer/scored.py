@@ -193,9 +193,11 @@ def _store_outcomes(
     if header.kind == "orderings" and header.shards == 1:
         names = ["permutation"]
     permutations = 0
-    for path in store.parts():
-        for sequence in store.read_part(path):
-            permutations = max(permutations, sequence.place[1])
+    if store.has_permutations:
+        # The largest: a store that was scored in part alone is refused below.
+        for path in store.parts():
+            for sequence in store.read_part(path):
+                permutations = max(permutations, sequence.place[1])
     control = zlib_test(
         scored.test_set,
         kind=header.kind,

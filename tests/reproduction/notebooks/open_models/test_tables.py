@@ -172,6 +172,13 @@ def test_the_verdict_is_that_of_the_command_over_all_tests_of_a_model_and_set() 
     ]
 
 
+def test_a_printed_verdict_stands_once_for_all_tests_of_a_model_and_set() -> None:
+    tests = ("successor", "sharded_t")
+    rows = [row(name, EVEN, test=test) for name in "ab" for test in tests]
+    shown = paper_layout(judged(rows, 0.05), 0.05)["Verdict, m"].tolist()
+    assert shown == ["no evidence", "", "no evidence", ""]
+
+
 def test_options_prove_something_only_beside_a_control_model() -> None:
     small = row("set", EVEN, test="options", log10_p=-6.0, p=1e-6)
     rows = [small | {"control": name} for name in ("compressor", "old")]

@@ -34,6 +34,15 @@ def test_the_same_classroom_is_not_trained_twice(classroom, monkeypatch):
     assert [test_set.revision for test_set in again.sets.values()] == before
 
 
+def test_another_recipe_is_trained_anew(classroom, monkeypatch):
+    trained = []
+    monkeypatch.setattr(module, "train", lambda *args, label, **kwargs: trained.append(label))
+    monkeypatch.setattr(module, "RECIPE", module.RECIPE + 1)
+    again = open_classroom(classroom.directory.parent, **SETTINGS)
+    assert again.directory != classroom.directory
+    assert len(trained) == 2
+
+
 def test_the_clean_model_reads_no_copy(tmp_path, monkeypatch):
     streams = {}
 

@@ -100,6 +100,25 @@ def test_a_run_that_measured_mmlu_shows_its_own_numbers(tmp_path: Path, measured
 
 
 @pytest.mark.usefixtures("few_subsets")
+def test_each_model_that_was_asked_by_line_has_a_column_of_its_name(tmp_path: Path) -> None:
+    subsets = pd.read_csv(MEASUREMENTS / "mmlu_subsets.csv")
+    lines = pd.read_csv(MEASUREMENTS / "mmlu_lines.csv")
+    by_model = {"biomedlm": -0.25, "gpt2-xl": -0.75}
+    of_models = [lines.assign(model=model, log10_p=log10_p) for model, log10_p in by_model.items()]
+    write_csv(subsets, tmp_path, "mmlu_subsets")
+    write_csv(pd.concat(of_models), tmp_path, "mmlu_lines")
+    evidence = load_evidence(PUBLISHED, MEASUREMENTS, RELEASED, tmp_path)
+    shown = mmlu_payload(evidence)
+    for model, log10_p in by_model.items():
+        by_line = {cell["value"] for cell in column(shown, f"{model}, by line").values()}
+        assert by_line == {log10_p}
+    said = {panel["lines"].partition(" Asked by line: ")[2] for panel in shown["subsets"].values()}
+    assert said == {"biomedlm, gpt2-xl."}
+    headings = [each["title"] for each in shown["table"]["columns"]]
+    assert "our clean model, by line" not in headings
+
+
+@pytest.mark.usefixtures("few_subsets")
 def test_a_run_of_a_released_model_does_not_show_it_twice() -> None:
     evidence = load_evidence(PUBLISHED, MEASUREMENTS, RELEASED, RELEASED)
     curves = [curve["name"] for curve in mmlu_payload(evidence)["curves"]]
