@@ -12,15 +12,21 @@ import pytest
 from jsonschema import Draft7Validator
 
 from contamination.audit.export import CONDA, NOT_SAID, format_of
+from contamination.audit.sides_store import TEST as SIDES_TEST
+from contamination.audit.wordings import WORDINGS_TEST
 from contamination.errors import InputError
 from fakes.results import SCHEMA, VALIDATOR, errors_of
 
 HERE = Path(__file__).parent
 OLD = json.loads((HERE / "result-1.json").read_text(encoding="utf-8"))  # never changed
 ADDED = {
+    "guarantee",
+    "held_out",
     "nats_per_character",
+    "not_claimed",
     "order_drawn",
     "other_tests",
+    "seal",
 }  # to version 1, since that file was written
 CONCLUSIONS = SCHEMA["properties"]["verdict"]["properties"]["conclusion"]["enum"]
 
@@ -130,6 +136,62 @@ def test_a_sentence_says_which_tests_its_p_has_not_paid_for(others, told):
     )
     assert told in quoted
     assert ("not corrected" in quoted) == (others > 0)
+
+
+def result_of_tests(*tests: str, **more):
+    """Return a proven result of these tests."""
+    results = [OLD["results"][0] | {"test": test} for test in tests]
+    return concluded("proven", dataset="s", results=results, **more)
+
+
+SEALED = {
+    "seal": {"commitment": "c0ffee"},
+    "guarantee": "it holds if one key was drawn",
+    "not_claimed": ["a date", "anything else"],
+}
+
+
+@pytest.mark.parametrize(
+    ("result", "read"),
+    [
+        (result_of_tests("successor"), "the test set `s` in its published order"),
+        (result_of_tests("record_quiz"), "the test set `s` in its published order"),
+        (result_of_tests("options"), "the test set `s` in the published order of its options"),
+        (
+            result_of_tests("successor", "options"),
+            "the test set `s` in the published order of its records or options",
+        ),
+        (result_of_tests("successor", SIDES_TEST, **SEALED), "the sealed test set `s`"),
+    ],
+)
+def test_a_sentence_names_no_order_but_what_was_tested(result, read):
+    quoted = format_of(Path("card.md"))(result).split("\n\n")[0]
+    assert f" has read {read} (p = " in quoted
+
+
+def test_what_a_seal_guarantees_and_does_not_claim_stands_in_every_text():
+    card = format_of(Path("card.md"))(result_of_tests("successor", **SEALED))
+    assert "commitment `c0ffee`; it holds if one key was drawn; not claimed: a date; any" in card
+    record = json.loads(format_of(Path("x.eee.json"))(result_of_tests("successor", **SEALED)))
+    details = record["evaluation_results"][0]["score_details"]["details"]
+    assert details["guarantee"] == SEALED["guarantee"]
+    assert details["not_claimed"] == "a date; anything else"
+
+
+def test_a_record_says_what_each_test_measures():
+    tests = ("successor", "options", "arrangement_quiz", WORDINGS_TEST, SIDES_TEST)
+    record = json.loads(format_of(Path("x.eee.json"))(result_of_tests(*tests, **SEALED)))
+    described = []
+    for evaluation in record["evaluation_results"]:
+        text = evaluation["metric_config"]["evaluation_description"]
+        described.append(text.partition(" for ")[2].partition(", had ")[0])
+    assert described == [
+        "the published order of the records",
+        "the published order of the options of each item",
+        "the published order of the options of each item",
+        "the published wording of each record",
+        "the published records over those that were held back",
+    ]
 
 
 def test_names_are_no_markup_in_a_model_card():

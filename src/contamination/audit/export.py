@@ -16,6 +16,7 @@ from typing import Any
 
 from contamination.audit.objections import ZLIB_BASELINE
 from contamination.audit.other_tests import OtherTest, other_tests_in_words
+from contamination.audit.registry import ITEM_TESTS
 from contamination.errors import InputError, csv_text, printable
 
 Result = Mapping[str, Any]
@@ -33,15 +34,21 @@ CONDA = (
     "Reference",
     "PR",
 )
+# What each test measures a preference for; all others do for PUBLISHED_ORDER.
+PUBLISHED_ORDER = "the published order of the records"
+PREFERRED = dict.fromkeys(ITEM_TESTS, "the published order of the options of each item") | {
+    "wordings": "the published wording of each record",
+    "held_out": "the published records over those that were held back",
+}
 # What a model card must not say of a verdict; "" is for all other verdicts.
 NOT_SAID = {
     "proven": (
-        "“It has memorised the answers”, how often it has read the set, or by how much "
-        "its score is too high: the test measures none of this."
+        "“It has memorised the answers”, “it has read every record”, how often it has read "
+        "the set, or by how much its score is too high: the test measures none of this."
     ),
     "evidence": (
-        "“Proven”, “it has memorised the answers”, how often it has read the set, or by "
-        "how much its score is too high."
+        "“Proven”, “it has memorised the answers”, “it has read every record”, how often it "
+        "has read the set, or by how much its score is too high."
     ),
     "no evidence": (
         "“The model was not trained on this set”: read a few times, shuffled, reworded "
@@ -114,9 +121,13 @@ def _evaluation(result: Result, test: Result) -> dict[str, Any]:
         records=str(result["plan"]["examples"]),
         template=result["template"],
     )
+    if "seal" in result:
+        details["guarantee"] = result["guarantee"]
+        details["not_claimed"] = "; ".join(result["not_claimed"])
+    preferred = PREFERRED.get(test["test"], PUBLISHED_ORDER)
     description = (
-        "Probability of a preference for the published order at least as strong, had that "
-        "order been drawn at random, without regard to the model; uncorrected."
+        f"Probability of a preference at least as strong for {preferred}, had that been drawn at "
+        "random, without regard to the model; uncorrected."
     )
     parameters = {
         "shards": test["shards"],
@@ -198,9 +209,22 @@ def _sentence(result: Result) -> str:
     return sentence_of(
         verdict["conclusion"],
         model=code_span(result["model"]),
-        read=f"the test set {code_span(result['dataset'])} in its published order",
+        read=_what_was_read(result),
         measured=f"p = {verdict['p']:.3g} in the contamination test{uncorrected(result)}",
     )
+
+
+def _what_was_read(result: Result) -> str:
+    """Return the set, in the published order of what was tested; all of a sealed one counts."""
+    dataset = code_span(result["dataset"])
+    if "seal" in result:
+        return f"the sealed test set {dataset}"
+    of_items = [test["test"] in ITEM_TESTS for test in result["results"]]
+    if all(of_items):
+        return f"the test set {dataset} in the published order of its options"
+    if any(of_items):
+        return f"the test set {dataset} in the published order of its records or options"
+    return f"the test set {dataset} in its published order"
 
 
 def uncorrected(result: Result) -> str:
@@ -258,6 +282,10 @@ def _details(result: Result) -> str:
         *dict.fromkeys(controls),
         f"verdict at {result['alpha']:g}: {concluded}",
     ]
+    if "seal" in result:
+        parts.append(f"commitment {code_span(result['seal']['commitment'])}")
+        parts.append(result["guarantee"])
+        parts.append(f"not claimed: {'; '.join(result['not_claimed'])}")
     return f"Details: {'; '.join(parts + others_in_code(result))}."
 
 
