@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 from contamination.audit.control_fit import ControlFit
 from contamination.audit.decision import decide, exit_status, strength
-from contamination.audit.evidence import both_axes, worst_order
+from contamination.audit.evidence import CombinedP, both_axes, worst_order
 from contamination.audit.objections import ORDERS, ZLIB_BASELINE, Evidence, objections_to
 from contamination.audit.power import Effect, SimulatedPower
 from contamination.statistics import adjust
@@ -150,15 +150,27 @@ def test_an_order_that_carries_information_is_named_where_p_is_large():
 
 @pytest.mark.parametrize("p", [1e-5, 0.4, 1.0])
 def test_sides_that_differ_are_no_evidence_whatever_p_is(p):
-    sides = Evidence("held_out", p, of_sides=True, differs="the sides differ (dates)")
+    sides = Evidence("held_out", p, of_sides=True, blind_p=0.05, blind_best="dates")
     verdict = decide([sides], alpha=0.05)
     assert verdict.conclusion == "sides are no evidence here"
     assert verdict.status == 3
     assert "dates" in verdict.reason
 
 
+@pytest.mark.parametrize(
+    "sides",
+    [
+        Evidence("held_out", 0.08, of_sides=True, blind_p=0.07, blind_best="dates"),
+        Evidence("held_out", 0.08, of_sides=True, controls={"gpt2": 0.07}),
+    ],
+)
+def test_baselines_of_sides_reject_at_alpha_as_controls_do(sides):
+    assert decide([sides], alpha=0.1).conclusion == "sides are no evidence here"
+    assert not decide([sides], alpha=0.05).objections
+
+
 def test_sides_that_differ_leave_a_test_of_order_its_verdict():
-    sides = Evidence("held_out", 0.2, of_sides=True, differs="the sides differ (dates)")
+    sides = Evidence("held_out", 0.2, of_sides=True, blind_p=0.05, blind_best="dates")
     order = Evidence("successor", 0.4, simulated_power=planted([0]))
     verdict = decide([sides, order], alpha=0.05)
     assert verdict.conclusion == "no evidence"
@@ -324,7 +336,8 @@ def test_a_control_model_that_rejects_one_axis_objects_to_both():
         Evidence("successor", 0.1, controls={ZLIB_BASELINE: 0.3, "gpt2": 0.01}),
         Evidence("options", 0.1, controls={ZLIB_BASELINE: 0.2, "gpt2": 0.9}),
     ]
-    both = both_axes(1e-9, parts, {"gpt2": 0.06})
+    combined = CombinedP.of(-9.0, statistic=0.0, log10_least=-20.0)
+    both = both_axes(combined, parts, {"gpt2": 0.06})
     assert both.controls == {ZLIB_BASELINE: 0.2, "gpt2": 0.02}
     assert decide([both], alpha=0.05).conclusion == "order is no evidence here"
 

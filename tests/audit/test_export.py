@@ -12,7 +12,6 @@ import pytest
 from jsonschema import Draft7Validator
 
 from contamination.audit.export import CONDA, NOT_SAID, format_of
-from contamination.audit.sides_store import TEST as SIDES_TEST
 from contamination.audit.wordings import WORDINGS_TEST
 from contamination.errors import InputError
 from fakes.results import SCHEMA, VALIDATOR, errors_of
@@ -83,7 +82,6 @@ def record_schema():
         return json.loads(files.read("every_eval_ever/schemas/eval.schema.json"))
 
 
-@pytest.mark.harness
 @pytest.mark.parametrize("conclusion", CONCLUSIONS)
 def test_records_of_every_eval_ever_fit_its_schema(conclusion, record_schema):
     for precision in ("float32", "unknown"):
@@ -138,60 +136,51 @@ def test_a_sentence_says_which_tests_its_p_has_not_paid_for(others, told):
     assert ("not corrected" in quoted) == (others > 0)
 
 
-def result_of_tests(*tests: str, **more):
-    """Return a proven result of these tests."""
-    results = [OLD["results"][0] | {"test": test} for test in tests]
-    return concluded("proven", dataset="s", results=results, **more)
-
-
 SEALED = {
     "seal": {"commitment": "c0ffee"},
-    "guarantee": "it holds if one key was drawn",
-    "not_claimed": ["a date", "anything else"],
+    "guarantee": "one key",
+    "not_claimed": ["a date", "all else"],
+    "held_out": {"assumption": "a coin fell"},
 }
+
+
+def result_of_tests(*names: str, **more):
+    """Return a result of these tests."""
+    results = [OLD["results"][0] | {"test": name} for name in names]
+    return concluded("proven", results=results, **more)
 
 
 @pytest.mark.parametrize(
     ("result", "read"),
     [
-        (result_of_tests("successor"), "the test set `s` in its published order"),
-        (result_of_tests("record_quiz"), "the test set `s` in its published order"),
-        (result_of_tests("options"), "the test set `s` in the published order of its options"),
+        (result_of_tests("successor"), "the test set `quiz` in its published order"),
+        (result_of_tests("successor", "options"), "with its records or options in their published"),
+        (result_of_tests("options"), "with its options in their published order"),
         (
-            result_of_tests("successor", "options"),
-            "the test set `s` in the published order of its records or options",
+            result_of_tests("successor", "held_out", **SEALED),
+            "`model0` has read the sealed test set `quiz` (",
         ),
-        (result_of_tests("successor", SIDES_TEST, **SEALED), "the sealed test set `s`"),
     ],
 )
-def test_a_sentence_names_no_order_but_what_was_tested(result, read):
-    quoted = format_of(Path("card.md"))(result).split("\n\n")[0]
-    assert f" has read {read} (p = " in quoted
+def test_a_model_card_says_no_more_than_its_tests_show(result, read):
+    card = format_of(Path("card.md"))(result)
+    assert read in card
+    assert ("one key; " in card) == ("seal" in result)
+    assert ("commitment `c0ffee`; not claimed: a date; all else" in card) == ("seal" in result)
 
 
-def test_what_a_seal_guarantees_and_does_not_claim_stands_in_every_text():
-    card = format_of(Path("card.md"))(result_of_tests("successor", **SEALED))
-    assert "commitment `c0ffee`; it holds if one key was drawn; not claimed: a date; any" in card
-    record = json.loads(format_of(Path("x.eee.json"))(result_of_tests("successor", **SEALED)))
-    details = record["evaluation_results"][0]["score_details"]["details"]
-    assert details["guarantee"] == SEALED["guarantee"]
-    assert details["not_claimed"] == "a date; anything else"
-
-
-def test_a_record_says_what_each_test_measures():
-    tests = ("successor", "options", "arrangement_quiz", WORDINGS_TEST, SIDES_TEST)
-    record = json.loads(format_of(Path("x.eee.json"))(result_of_tests(*tests, **SEALED)))
-    described = []
-    for evaluation in record["evaluation_results"]:
-        text = evaluation["metric_config"]["evaluation_description"]
-        described.append(text.partition(" for ")[2].partition(", had ")[0])
-    assert described == [
-        "the published order of the records",
-        "the published order of the options of each item",
-        "the published order of the options of each item",
-        "the published wording of each record",
-        "the published records over those that were held back",
+def test_each_evaluation_says_what_its_p_is_the_probability_of():
+    names = ("successor", "options", "arrangement_quiz", WORDINGS_TEST, "held_out")
+    result = result_of_tests(*names, **SEALED)
+    record = json.loads(format_of(Path("x.eee.json"))(result))
+    described = [
+        each["metric_config"]["evaluation_description"] for each in record["evaluation_results"]
     ]
+    parts = ("records", "the options", "the options", "wordings", "given that a coin fell")
+    assert all(part in text for part, text in zip(parts, described, strict=True))
+    assert "order" not in described[3] + described[4]
+    details = record["evaluation_results"][0]["score_details"]["details"]
+    assert (details["guarantee"], details["not_claimed"]) == ("one key", "a date; all else")
 
 
 def test_names_are_no_markup_in_a_model_card():

@@ -19,6 +19,7 @@ from contamination.audit.held_out import SidesRequest
 from contamination.audit.many import audit_pairs
 from contamination.audit.request import Request
 from contamination.audit.rows import judged_rows
+from contamination.cli.audit import _print_rows
 from contamination.errors import InputError
 from contamination.statistics import adjust
 from fakes.made_up_registry import jsonl
@@ -201,6 +202,30 @@ def test_what_fails_beside_a_pair_is_told_in_its_row(rows_of, more, verdicts, na
     assert [row["verdict"] for row in rows] == verdicts
     assert named in rows[1]["reason"]
     assert rows[1]["axis"] == "held out"
+
+
+def test_a_set_has_one_name_in_all_rows_and_its_key_where_another_has_that_name(
+    tokenizer, tmp_path
+):
+    request = replace(REQUEST, directory=tmp_path)
+    sets = {"a/words.jsonl": lambda: PUBLISHED}
+    parts = {"a/words.jsonl": missing}
+    more = {"held_out": parts, "sides": SIDES}
+
+    def names_of(sets) -> list[str]:
+        pairs = audit_pairs(["m"], sets, request, lambda _: MadeUpScorer(tokenizer), **more)
+        return [row["set"] for row in judged_rows([*pairs], alpha=0.05)]
+
+    assert names_of(sets) == ["words", "words"]
+    assert names_of({**sets, "words": missing}) == ["a/words.jsonl", "a/words.jsonl", "words"]
+
+
+def test_other_tests_are_told_beside_a_comparison_that_failed(rows_of, capsys):
+    rows_of("reader")
+    rows = rows_of("reader", held_out=missing)
+    _print_rows(rows, one_model=True)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "reader on words: p (Holm) leaves out other tests in --store: held_out" in printed
 
 
 def test_a_copy_of_the_model_and_held_out_records_of_no_set_are_refused(tokenizer, tmp_path):

@@ -5,7 +5,9 @@ import json
 
 import pytest
 
+from contamination.audit.comparison import ASSUMPTION
 from contamination.audit.page import html_page
+from contamination.audit.recompute_sides import AXIS
 from contamination.audit.rows import COLUMNS
 from fakes.made_up_sets import HOSTILE
 
@@ -27,6 +29,13 @@ ROWS = [
 ]
 MODELS = "[...document.querySelectorAll('td:first-child')].map((c) => c.textContent)"
 SORTED = "[...document.querySelectorAll('[aria-sort]')].map((h) => [h.textContent, h.ariaSort])"
+
+
+@pytest.mark.parametrize("axis", ["order", AXIS])
+def test_the_assumption_of_held_out_records_stands_above_their_rows(axis) -> None:
+    rows = [*ROWS, ROWS[0] | {"axis": axis}]
+    page = html_page(rows, date=datetime.date(2026, 1, 2))
+    assert (ASSUMPTION in page) == (axis == AXIS)
 
 
 @pytest.fixture(params=[1280, 400])

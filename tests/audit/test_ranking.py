@@ -2,17 +2,27 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from contamination.audit.ranking import own_statistic, score_statistics
+from contamination.audit.ranking import (
+    CLEAN,
+    CONTAMINATED,
+    OK,
+    _ranking,
+    _store_of,
+    own_statistic,
+    score_statistics,
+)
 from contamination.audit.registry import TESTS
 from contamination.errors import InputError
-from contamination.scoring.store import open_store
+from contamination.scoring.store import create_store, open_store
 from fakes.data_fixtures import ROOT
+from fakes.made_up_store import HEADER
 from fakes.shipped_sets import link_shipped_sets
 
 PAGE = ROOT / "docs" / "how-to" / "own-statistic.md"
@@ -182,6 +192,40 @@ def test_scores_that_are_none_are_no_result(ranked, name):
     statuses = results.loc[results["test"] == name, "status"]
     assert len(statuses) == 2 * len(SETS)
     assert all(name in status and "shard 0" in status for status in statuses)
+
+
+def made_up(*rows: tuple[str, str, float, str]) -> pd.DataFrame:
+    """Return results by test, model, p and status."""
+    results = pd.DataFrame(rows, columns=["test", "model", "p", "status"])
+    return results.assign(dataset="any", dup_count=0, log10_p=np.log10(results["p"]))
+
+
+def test_the_level_of_a_statistic_is_judged_by_the_clean_sets_that_it_has():
+    """Two rejections among three sets are too many, among forty they are few."""
+    rows = [("few", CLEAN, p, OK) for p in (0.001, 0.001, 0.9)]
+    rows += [("many", CLEAN, p, OK) for p in (0.001, 0.001, *[0.9] * 38)]
+    for name in ("few", "many"):
+        rows += [(name, CONTAMINATED, 0.001, OK)] * 40
+    rows += [("half", CONTAMINATED, 0.001, OK), ("half", CLEAN, np.nan, "not computed")]
+    ranking = _ranking(made_up(*rows), 0.01).set_index("test")
+    assert ranking["keeps_level"].to_dict() == {"many": True, "few": False}
+    assert ranking["clean_sets"].to_dict() == {"many": 40, "few": 3}
+
+
+@pytest.mark.parametrize("model", [CLEAN, CONTAMINATED])
+def test_a_folder_without_stores_of_a_model_is_refused(model):
+    other = CLEAN if model == CONTAMINATED else CONTAMINATED
+    rows = [("any", other, 0.5, OK), ("any", model, np.nan, "not computed: no store")]
+    with pytest.raises(InputError, match=f"{model}.*no store"):
+        _ranking(made_up(*rows), 0.05)
+
+
+def test_of_several_stores_that_of_the_most_shards_is_read(tmp_path):
+    """As text, orderings-1000 comes before orderings-250."""
+    for shards in (250, 1_000):
+        header = replace(HEADER, shards=shards, example_tokens=(1,) * 2 * shards)
+        create_store(tmp_path / f"orderings-{shards}", header)
+    assert _store_of(TESTS["sharded_exact"], tmp_path).header.shards == 1_000
 
 
 def test_a_folder_without_stores_is_named(tmp_path, refused):

@@ -1,5 +1,6 @@
 """A stranger computes an audit again from its stores, and names what does not fit."""
 
+import csv
 import os
 import shutil
 import subprocess
@@ -109,9 +110,25 @@ def edit_table(column: str, value: str) -> None:
     table.to_csv("audit.csv", index=False)
 
 
+def drop_a_column(name: str) -> None:
+    pd.read_csv("audit.csv", dtype=str).drop(columns=name).to_csv("audit.csv", index=False)
+
+
+def change_cells(line: int, cells: slice, *others: str) -> None:
+    with Path("audit.csv").open(newline="") as file:
+        rows = list(csv.reader(file))
+    rows[line - 1][cells] = others
+    with Path("audit.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+
+
 @pytest.mark.parametrize(
     ("tamper", "arguments", "named"),
     [
+        (drop_a_column, ("axis",), ["audit.csv: line 2 is no row of"]),
+        (change_cells, (3, slice(11, None)), ["audit.csv: line 3 is no row of"]),
+        (change_cells, (3, slice(5, None)), ["audit.csv: line 3 is no row of"]),
+        (change_cells, (3, slice(99, None), "more"), ["audit.csv: line 3 is no row of"]),
         (flip_a_byte, (), [f"{STORE}/part-", f"{LINE}no whole store"]),
         (forge_a_store, (), [f"{LINE}statistic is ", f"{LINE}p is ", f"{LINE}store is "]),
         (exchange_stores, ("clean/words/orderings-010", "*"), [f"{LINE}no whole store of it"]),
@@ -137,6 +154,15 @@ def test_what_was_changed_is_named_in_a_line_each(call, tamper, arguments, named
     assert status == 2
     assert {line[:7] for line in err.splitlines()} == {"error: "}
     assert all(text in err for text in named), err
+
+
+def test_a_table_that_a_spreadsheet_wrote_is_read_and_a_store_that_is_named_twice_once(call):
+    _, once, _ = call(*VERIFY)
+    table = Path("audit.csv")
+    table.write_text(table.read_text("utf-8"), encoding="utf-8-sig")
+    status, out, _ = call(*VERIFY, "stores/reader")
+    assert status == 0
+    assert out == once
 
 
 def test_tests_that_a_table_leaves_out_are_counted(call):

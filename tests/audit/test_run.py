@@ -253,6 +253,7 @@ def test_a_declared_order_makes_diagnosis_and_compressor_remarks(tokenizer, tmp_
         ({"order_drawn": True, "axis": "options"}, "order of records that was drawn"),
         ({"tests": ["exakt"]}, "'exakt'"),
         ({"tests": []}, "tests is empty"),
+        ({"tests": "successor"}, "tests is the text 'successor'"),
         ({"tests": ["successor", "successor"]}, "'successor' is named twice"),
         ({"tests": ["sharded_t"], "shards": 1}, "needs at least 2"),
         ({"tests": [*DEFAULT_TESTS, OPTION_TEST], "axis": "options"}, "successor"),

@@ -75,8 +75,8 @@ def test_a_control_and_strata_are_in_the_result(typed, make_model):
 
 
 def test_a_positive_verdict_without_a_control_asks_for_one(typed):
-    """At this level nearly every p is small."""
-    printed = " ".join(typed("--alpha", "0.999")[1].split())
+    """At this level p is small, and the baselines without a model are silent."""
+    printed = " ".join(typed("--alpha", "0.5")[1].split())
     assert "evidence: p =" in printed
     assert "--control" in printed
     assert "--control" not in typed()[1]
@@ -274,6 +274,17 @@ def test_a_bound_of_no_record_claims_none(tmp_path, tokenizer, prose, bound, cla
     assert bool(lines) == (bound is not None)
 
 
+@pytest.mark.parametrize(
+    ("level", "confidence", "rate"), [(0.05, "95%", "5%"), (0.001, "99.9%", "0.1%")]
+)
+def test_a_strict_level_is_not_rounded(six, level, confidence, rate):
+    for bound in (0, 3):
+        found = replace(six, level=level, read_bound=bound, read_records=(1,))
+        first, second = read_records(found)
+        assert f"(confidence {confidence})" in first
+        assert f"rate of {rate}: " in second
+
+
 def test_a_score_that_is_named_twice_is_refused() -> None:
     with pytest.raises(InputError, match="'loss' is named twice"):
         SidesRequest(scores=("loss", "min_k_20", "loss"))
@@ -355,7 +366,7 @@ def six(tmp_path, tokenizer) -> Comparison:
 @pytest.mark.parametrize(("p", "objects"), [(0.05, True), (0.0501, False)])
 def test_baselines_object_at_their_own_level(six, p, objects):
     compared = replace(six, blind=replace(six.blind, p=p))
-    assert bool(compared.evidence().differs) == objects
+    assert bool(compared.verdict().objections) == objects
 
 
 @pytest.mark.parametrize("tests", [1, 3])

@@ -1,10 +1,13 @@
 """Tables in a terminal: whole words, whole numbers, whatever the width."""
 
+import json
 import re
 
+import numpy as np
+import pandas as pd
 import pytest
 
-from contamination.cli.printing import print_table, say
+from contamination.cli.printing import json_rows, print_table, say
 
 COLUMNS = ("model", "set", "p", "compressor", "verdict")
 ROWS = [
@@ -60,3 +63,17 @@ def test_a_path_can_be_copied(capsys, monkeypatch, width):
     say(f"everything was stored already: {path}")
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1].endswith(path)
+
+
+def test_rows_for_json_keep_every_digit_and_the_kind_of_a_cell():
+    columns = {
+        "p": [1.49e-15, 2.91234e-12, np.nan, -np.inf],
+        "count": [1, 2, 3, 2**60 + 1],
+        "text": ["a", None, "", "b"],
+        "found": [True, False, True, False],
+    }
+    rows = json_rows(pd.DataFrame(columns))
+    expected = columns | {"p": [1.49e-15, 2.91234e-12, None, None]}
+    assert json.loads(json.dumps(rows, allow_nan=False)) == [
+        dict(zip(columns, cells, strict=True)) for cells in zip(*expected.values(), strict=True)
+    ]

@@ -95,11 +95,20 @@ def test_two_steps_end_with_a_set_that_nobody_chose(call, refused, model, monkey
         ((*SEAL, "--hold-out", "3"), "quiz.jsonl: 3 of 12 records held back leave 9"),
         ((*SEAL, "--score", "loss"), "scores compare"),
         ((*SEAL, "--test", "poetry"), "unknown test 'poetry'"),
+        ((*SEAL, "--alpha", "1e-13"), "--alpha"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(refused, tmp_path, arguments, named):
     assert named in refused(*arguments)
     assert [path.name for path in tmp_path.iterdir()] == ["quiz.jsonl"]
+
+
+def test_a_file_whose_name_is_no_name_of_a_set_is_to_be_renamed(refused):
+    named = Path("quiz.jsonl").rename("my quiz (1).jsonl")
+    line = refused("seal", named, *SEAL[2:])
+    assert line.startswith(f"{named}: ")
+    assert "rename" in line
+    assert not Path("sealed").exists()
 
 
 def test_each_part_is_tested_and_all_together_decide(sealed, call, model):
@@ -125,6 +134,8 @@ def test_text_alone_tests_order_and_options_with_a_bound_on_what_is_known(sealed
     status, out, _ = call(*asked, "--quiz", "--json")
     found = json.loads(out)
     assert [each["test"] for each in found["results"]] == ["record_quiz", "arrangement_quiz"]
+    assert (found["written"]["texts"], found["written"]["options"]["texts"]) == (2, 12)
+    assert call(*asked, "--quiz")[1].count("tokens at temperature") == 2
     assert found["verdict"]["p"] == found["joint"]["p"]
     is_positive = found["joint"]["p"] <= found["alpha"]
     assert status == found["verdict"]["status"]
@@ -203,6 +214,14 @@ def test_both_sides_are_compared_where_their_file_is_named(divided, call, model)
     told = call("test", model, *FACTS, *HELD_OUT)[1]
     for record in map(json.loads, Path(HELD_OUT[1]).read_text().splitlines()):
         assert record["text"] not in out + told
+
+
+def test_a_dry_run_shows_the_stated_permutations(call, model):
+    """The command states none, and its own would be 25."""
+    stated = ("--test", "sharded_exact", "--permutations", "5", "--arrangements", "6")
+    assert call(*SEAL, *stated)[0] == 0
+    printed = " ".join(call("test", model, PUBLISHED, *SEALED, "--dry-run")[1].split())
+    assert "permutations │ 5 │" in printed
 
 
 def test_a_dry_run_counts_both_sides(divided, call, model):

@@ -104,6 +104,14 @@ def test_a_reference_is_loaded_here_whatever_serves_the_first_model() -> None:
     assert served.of_reference() == ModelChoice(precision="float16", batch_tokens=64)
 
 
+def test_the_revision_of_a_model_is_not_that_of_its_control() -> None:
+    choice = ModelChoice(revision="abc123", precision="float16", context=9, control="older")
+    assert choice.of_model("org/model") == choice
+    control = choice.of_model("older")
+    assert control.revision is None
+    assert (control.precision, control.context) == ("float16", 9)
+
+
 def test_an_option_that_one_of_the_tests_uses_is_kept(here, call) -> None:
     asked = ("--test", "successor", "--test", "sharded_exact", "--permutations", "3")
     status, out, _ = call(*TEST, *asked, "--dry-run", "--json")

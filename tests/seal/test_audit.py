@@ -15,6 +15,7 @@ import pytest
 from scipy.stats import binom
 
 from contamination.audit import registry
+from contamination.audit.generation import audit_generation
 from contamination.audit.recompute import recompute
 from contamination.audit.registry import TESTS
 from contamination.audit.request import Request
@@ -233,6 +234,11 @@ def test_two_wordings_are_the_sign_test_with_its_exact_law():
     assert wordings_test(store_of(np.zeros((3, 2)))).p == 1
 
 
+def test_every_level_of_a_seal_needs_a_number_of_records():
+    assert 10_000 < records_needed(0.1, 2, level=1e-12) < 20_000
+    assert records_needed(0.1, 24, level=0.9) == 1  # chance alone has the power
+
+
 @pytest.mark.parametrize(("effect", "variants"), [(0.5, 2), (1.0, 2), (0.5, 3), (0.3, 24)])
 def test_so_many_records_find_the_effect_as_often_as_said(effect, variants) -> None:
     rng = np.random.default_rng(0)
@@ -393,7 +399,11 @@ def test_a_model_that_writes_what_it_has_read_of_a_sealed_set_is_found(sealed, t
     def found_of(known, **asked) -> Audit:
         request = Request(directory=tmp_path / str(len(known)))
         works = sealed_generations(Writes(*known), request, sealed, **asked)
-        return audit_sealed_texts(*works, sealed=sealed)
+        found = audit_sealed_texts(*works, sealed=sealed)
+        alone = [audit_generation(work, drawn=True) for work in works]
+        assert found.generation == {**alone[0].generation, "options": alone[1].generation}
+        assert found.plan.work.windows == sum(each.plan.work.windows for each in alone)
+        return found
 
     read = sealed.test_set.examples
     for found, status in ((found_of(read), 1), (found_of(()), 3)):  # it always writes the same

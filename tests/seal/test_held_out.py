@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from contamination.audit.evidence import CombinedP
 from contamination.audit.request import Request
 from contamination.seal import beacon, files
 from contamination.seal.audit import (
@@ -27,7 +28,7 @@ from contamination.seal.division import divide
 from contamination.seal.draws import Variants, draw
 from contamination.seal.files import SealedSet, SealFiles, draw_committed, seal_file, verify
 from contamination.seal.held_out import combine_with_sides
-from contamination.statistics import PValue, fisher
+from contamination.statistics import fisher
 from contamination.statistics.held_out import held_out_test
 from fakes.level import check_level
 from fakes.made_up_registry import jsonl, refusal
@@ -251,7 +252,8 @@ def p_values_of(key: bytes, likes: np.ndarray) -> dict[str, float]:
     rng = np.random.default_rng(int.from_bytes(key[:4], "big"))
     sides = held_out_test(scores, side, resamples=199, rng=rng)
     coins = scipy.stats.binom.logsf(wins - 1, len(published), 0.5)
-    wordings = PValue.of(coins / math.log(10), statistic=wins)
+    coins = coins / math.log(10)
+    wordings = CombinedP.of(coins, statistic=wins, log10_least=-math.inf)
     return {
         "sides": sides.p,
         "wordings": wordings.p,

@@ -7,7 +7,7 @@ from typing import Any
 from contamination.audit.control_fit import ControlFit, fit_of_control
 from contamination.audit.controls.sides import SidesControl
 from contamination.audit.decision import Verdict, decide
-from contamination.audit.objections import CONTROL_LEVEL, Evidence
+from contamination.audit.objections import Evidence
 from contamination.audit.other_tests import OtherTest, other_tests
 from contamination.audit.sides_store import SidesStore
 from contamination.statistics.held_out import HeldOutResult
@@ -101,11 +101,6 @@ class Comparison:
 
         `p` is corrected over `corrected_for` tests; None takes that of the result.
         """
-        differs = ""
-        if self.blind is not None and self.blind.p <= CONTROL_LEVEL:
-            differs = (
-                f"the sides differ without a model ({self.blind.best}, p = {self.blind.p:.3g})"
-            )
         controls = {}
         if self.control is not None:
             controls[f"the control {self.control.model}"] = self.control.result.p
@@ -117,7 +112,8 @@ class Comparison:
             corrected_for=corrected_for,
             drawn=self.drawn,
             of_sides=True,
-            differs=differs,
+            blind_p=1.0 if self.blind is None else self.blind.p,
+            blind_best="" if self.blind is None else self.blind.best,
             fit=self.control_fit,
         )
 

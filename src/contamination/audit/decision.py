@@ -19,6 +19,7 @@ from contamination.audit.objections import (
     Evidence,
     Objection,
     objections_to,
+    sides_differ,
     too_few_records,
 )
 from contamination.audit.power import Power
@@ -152,7 +153,7 @@ def decide(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
     if problem:
         return Verdict("cannot say", problem, least.p, objections=reasons)
     if not believed:
-        return _nothing_could_be_shown(least, reasons)
+        return _nothing_could_be_shown(least, reasons, alpha)
     return _no_evidence(evidence, believed, reasons, alpha)
 
 
@@ -196,11 +197,11 @@ def _why_it_cannot_say(
     return ""
 
 
-def _nothing_could_be_shown(least: Evidence, reasons: tuple[str, ...]) -> Verdict:
+def _nothing_could_be_shown(least: Evidence, reasons: tuple[str, ...], alpha: float) -> Verdict:
     """Return the verdict on a large p where something objects to every test."""
     measured = _measured(least)
     why = "; ".join(reasons)
-    if least.differs:
+    if sides_differ(least, alpha):
         reason = f"{measured}, but {why}"
         return Verdict("sides are no evidence here", reason, least.p, objections=reasons)
     tested = "these sides" if least.of_sides else "this order"

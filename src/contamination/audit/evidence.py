@@ -1,14 +1,49 @@
 """The evidence of an audit: p-values and controls, as plain values to decide by."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from contamination import statistics
 from contamination.audit.control_fit import ControlFit
 from contamination.audit.controls.diagnosis import OrderState
 from contamination.audit.decision import log10_floor
 from contamination.audit.finding import Finding
 from contamination.audit.objections import ORDERS, ZLIB_BASELINE, Evidence
 from contamination.audit.registry import ITEM_TESTS
+from contamination.statistics import PValue
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CombinedP(PValue):
+    """The p-value of several tests together.
+
+    Attributes
+    ----------
+    log10_least
+        Decimal logarithm of the least p that their combination can give; -inf if it has
+        no least.
+    """
+
+    log10_least: float
+
+    @property
+    def least(self) -> float:
+        """The least p that the combination can give; 0 if it has no least."""
+        return float(10**self.log10_least)
+
+
+def combine_by_fisher(log10_p: Sequence[float], log10_floors: Sequence[float]) -> CombinedP:
+    """Return Fisher's combination of p-values, and of the least that each of them can be.
+
+    >>> round(combine_by_fisher([-0.5, -1.0], [-1.0, -1.0]).least, 4)
+    0.0561
+    """
+    combined = statistics.fisher(log10_p)
+    least = -math.inf
+    if least not in log10_floors:
+        least = statistics.fisher(log10_floors).log10_p
+    return CombinedP.of(combined.log10_p, statistic=combined.statistic, log10_least=least)
 
 
 @dataclass(frozen=True)
@@ -45,32 +80,30 @@ def evidence_of(
     corrected_for: int,
     options_drawn: bool = False,
     order_drawn: bool = False,
-    combined_p: float | None = None,
+    combined: CombinedP | None = None,
     control: ControlModel | None = None,
 ) -> list[Evidence]:
     """Return the evidence of an audit: of each test, corrected, or of all together.
 
     The p-values of the tests are corrected over `corrected_for` tests. If there is a
-    `combined_p` of all tests together, the verdict rests on it; of both axes the order
-    of records counts by itself as well, where authors have arranged the options and
-    there is no control model. `options_drawn` says that a seed alone has arranged the
-    options, and `order_drawn` that the author states that the order of records was
-    drawn at random.
+    `combined` p-value of all tests together, the verdict rests on it. Where authors
+    have arranged the options and there is no control model, the order of records alone
+    can speak for both axes, by its uncorrected p-value. `options_drawn` says that a
+    seed alone has arranged the options, and `order_drawn` that the author states that
+    the order of records was drawn at random.
     """
-    if combined_p is None:
+    if combined is None:
         return _evidence_of_each(
             findings, p_values, corrected_for, options_drawn, order_drawn, control
         )
     if findings[0].diagnosis is None:  # a key has drawn all that is tested
-        return [_evidence_of_drawn(findings, combined_p)]
+        return [_evidence_of_drawn(findings, combined)]
     uncorrected = [finding.result.p for finding in findings]
-    parts = _evidence_of_each(
-        findings, uncorrected, corrected_for, options_drawn, order_drawn, control
-    )
+    parts = _evidence_of_each(findings, uncorrected, 1, options_drawn, order_drawn, control)
     combined_controls = {}
     if control is not None and control.combined_p is not None:
         combined_controls[control.title] = control.combined_p
-    both = both_axes(combined_p, parts, combined_controls)
+    both = both_axes(combined, parts, combined_controls)
     if both.ordering_bias and control is None:
         return [parts[0], both]
     return [both]
@@ -124,21 +157,27 @@ def _evidence_of_each(
     return evidence
 
 
-def _evidence_of_drawn(findings: Sequence[Finding], combined_p: float) -> Evidence:
+def _evidence_of_drawn(findings: Sequence[Finding], combined: CombinedP) -> Evidence:
     """Return the evidence of tests of which a key has drawn all: it needs no control."""
     problems = dict.fromkeys(finding.answers_problem for finding in findings)
     problem = "; ".join(problem for problem in problems if problem)
-    return Evidence("all together", combined_p, drawn=True, answers_problem=problem)
+    return Evidence(
+        test="all together",
+        p=combined.p,
+        floor=combined.least,
+        drawn=True,
+        answers_problem=problem,
+    )
 
 
 def both_axes(
-    p: float,
+    combined: CombinedP,
     parts: Sequence[Evidence],
     joint_controls: Mapping[str, float],
 ) -> Evidence:
     """Return the evidence of several axes together: an objection to one is to all.
 
-    `p` is that of all parts together, of which that of options comes last;
+    `combined` is the p-value of all parts together, of which that of options comes last;
     `joint_controls` has p of all parts together under each control model.
     """
     controls = {}
@@ -152,7 +191,8 @@ def both_axes(
     standing_out = [part.standing_out for part in parts if part.standing_out and not part.drawn]
     return Evidence(
         test="both axes",
-        p=p,
+        p=combined.p,
+        floor=combined.least,
         order=worst_order(parts),
         standing_out="; ".join(standing_out),
         controls=controls,

@@ -34,11 +34,9 @@ CONDA = (
     "Reference",
     "PR",
 )
-# What each test measures a preference for; all others do for PUBLISHED_ORDER.
-PUBLISHED_ORDER = "the published order of the records"
-PREFERRED = dict.fromkeys(ITEM_TESTS, "the published order of the options of each item") | {
-    "wordings": "the published wording of each record",
-    "held_out": "the published records over those that were held back",
+# What a test finds a preference for, of the tests that are not of the order of records.
+PREFERRED = dict.fromkeys(ITEM_TESTS, "order of the options") | {
+    "wordings": "choice of wordings",
 }
 # What a model card must not say of a verdict; "" is for all other verdicts.
 NOT_SAID = {
@@ -124,11 +122,6 @@ def _evaluation(result: Result, test: Result) -> dict[str, Any]:
     if "seal" in result:
         details["guarantee"] = result["guarantee"]
         details["not_claimed"] = "; ".join(result["not_claimed"])
-    preferred = PREFERRED.get(test["test"], PUBLISHED_ORDER)
-    description = (
-        f"Probability of a preference at least as strong for {preferred}, had that been drawn at "
-        "random, without regard to the model; uncorrected."
-    )
     parameters = {
         "shards": test["shards"],
         "permutations": test["permutations"],
@@ -137,9 +130,27 @@ def _evaluation(result: Result, test: Result) -> dict[str, Any]:
     return {
         "evaluation_name": f"contamination/{test['test']}",
         "source_data": source,
-        "metric_config": eee_metric(description, parameters),
+        "metric_config": eee_metric(_described(result, test["test"]), parameters),
         "score_details": {"score": test["p"], "details": details},
     }
+
+
+def _described(result: Result, test: str) -> str:
+    """Return what the p-value of a test is the probability of."""
+    if test == "held_out":
+        return description_of_sides(result["held_out"]["assumption"])
+    preferred = PREFERRED.get(test, "order of the records")
+    return (
+        f"Probability of a preference for the published {preferred} at least as strong, had it "
+        "been drawn at random, without regard to the model; uncorrected."
+    )
+
+
+def description_of_sides(assumption: str) -> str:
+    """Return what the p-value of a comparison with held-out records is the probability of."""
+    return (
+        f"Probability that the published records score at least as high, given that {assumption}."
+    )
 
 
 def eee_source(dataset: str, **details: str) -> dict[str, Any]:
@@ -209,22 +220,22 @@ def _sentence(result: Result) -> str:
     return sentence_of(
         verdict["conclusion"],
         model=code_span(result["model"]),
-        read=_what_was_read(result),
+        read=_read(result),
         measured=f"p = {verdict['p']:.3g} in the contamination test{uncorrected(result)}",
     )
 
 
-def _what_was_read(result: Result) -> str:
-    """Return the set, in the published order of what was tested; all of a sealed one counts."""
-    dataset = code_span(result["dataset"])
+def _read(result: Result) -> str:
+    """Return what the model may have read: of a sealed set, anything that its key has drawn."""
+    name = code_span(result["dataset"])
     if "seal" in result:
-        return f"the sealed test set {dataset}"
+        return f"the sealed test set {name}"
     of_items = [test["test"] in ITEM_TESTS for test in result["results"]]
     if all(of_items):
-        return f"the test set {dataset} in the published order of its options"
+        return f"the test set {name} with its options in their published order"
     if any(of_items):
-        return f"the test set {dataset} in the published order of its records or options"
-    return f"the test set {dataset} in its published order"
+        return f"the test set {name} with its records or options in their published order"
+    return f"the test set {name} in its published order"
 
 
 def uncorrected(result: Result) -> str:
@@ -283,8 +294,8 @@ def _details(result: Result) -> str:
         f"verdict at {result['alpha']:g}: {concluded}",
     ]
     if "seal" in result:
+        parts.insert(0, result["guarantee"])
         parts.append(f"commitment {code_span(result['seal']['commitment'])}")
-        parts.append(result["guarantee"])
         parts.append(f"not claimed: {'; '.join(result['not_claimed'])}")
     return f"Details: {'; '.join(parts + others_in_code(result))}."
 

@@ -13,6 +13,7 @@ from contamination.audit.export import (
     Result,
     code_span,
     conda_entry,
+    description_of_sides,
     eee_metric,
     eee_record,
     eee_source,
@@ -67,10 +68,7 @@ def _evaluation(result: Result) -> dict[str, Any]:
     others = result["other_tests"]
     if others:
         details["other_tests"] = "; ".join(other["what"] for other in others)
-    description = (
-        "Probability that the published records score at least as high, given that "
-        f"{result['assumption']}."
-    )
+    description = description_of_sides(result["assumption"])
     parameters = {
         "scores": ", ".join(row["score"] for row in result["scores"]),
         "resamples": result["resamples"],

@@ -30,6 +30,7 @@ SAME_WEIGHTS = "failed: the control has the weights of the model; name another o
 class Pair(NamedTuple):
     """A model on a set: what was found, or why there is nothing (`status_of`).
 
+    `name` is that of the set, or what it was called by where it cannot be opened.
     `found` is an audit of the order, a comparison of the sides (whose `axis` is "held
     out"), or the reason in words.
     """
@@ -167,6 +168,7 @@ def _pairs_of(
     if is_control:
         sides = replace(sides, drawn=True)
     for name, published in sets.published.items():
+        shown = published.name if isinstance(published, ExampleSet) else name
         found: Audit | Comparison | str
         if isinstance(scorer, str):
             found = scorer
@@ -176,7 +178,7 @@ def _pairs_of(
             controls = sets.controls[name]
             audit = partial(run_audit, scorer, published, request, controls=controls)
             found = _tried(partial(audit, timed=False))  # the table shows no forecast
-        yield Pair(model_name, name, found)
+        yield Pair(model_name, shown, found)
         if name not in sets.held_out:
             continue
         others = sets.held_out[name]
@@ -190,7 +192,7 @@ def _pairs_of(
             blind = sets.baselines[name]
             comparison = partial(compare, scorer, blind.suspect, blind.held_out, sides)
             found = _tried(partial(comparison, baselines=blind))
-        yield Pair(model_name, name, found, AXIS)
+        yield Pair(model_name, shown, found, AXIS)
 
 
 def _with_control(
@@ -215,12 +217,14 @@ def _with_control(
 def _open_sets(
     sets: Mapping[str, Callable[[], ExampleSet]],
 ) -> dict[str, ExampleSet | str]:
-    """Return each set, or why it cannot be opened; sets of one name get their keys."""
+    """Return each set, or why it cannot be opened; sets of one name get their keys.
+
+    A set that cannot be opened is called by its key.
+    """
     opened = {name: _tried(open_set) for name, open_set in sets.items()}
     count = Counter[str]()
-    for test_set in opened.values():
-        if isinstance(test_set, ExampleSet):
-            count[test_set.name] += 1
+    for name, test_set in opened.items():
+        count[test_set.name if isinstance(test_set, ExampleSet) else name] += 1
     for name, test_set in opened.items():
         if isinstance(test_set, ExampleSet) and count[test_set.name] > 1:
             opened[name] = replace(test_set, name=name)

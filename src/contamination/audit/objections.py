@@ -23,7 +23,7 @@ Conclusion = Literal[
     "sides are no evidence here",
     "cannot say",
 ]
-CONTROL_LEVEL = 0.05  # a control rejects at this level, or at alpha if that is larger
+CONTROL_LEVEL = 0.05  # see `_rejects`
 # In the order of their weight, the least first.
 ORDERS: tuple["OrderState", ...] = (
     "quiet",
@@ -67,8 +67,10 @@ class Evidence:
         p stays valid.
     of_sides
         Whether published and held-out records are compared, and not orders.
-    differs
-        Why these sides differ without a model; "" if they do not.
+    blind_p
+        p by which baselines without a model tell these sides apart; 1 without any.
+    blind_best
+        The baseline that does so best, for people.
     standing_out
         The statistics of a suspicious order that stand out, for people.
     years
@@ -89,7 +91,8 @@ class Evidence:
     declared: bool = False
     answers_problem: str = ""
     of_sides: bool = False
-    differs: str = ""
+    blind_p: float = 1.0
+    blind_best: str = ""
     standing_out: str = ""
     years: str = ""
     fit: ControlFit | None = None
@@ -135,6 +138,16 @@ def too_few_records(evidence: Evidence) -> bool:
     return evidence.order == "too few records" and not evidence.drawn
 
 
+def sides_differ(evidence: Evidence, alpha: float) -> bool:
+    """Return whether baselines without a model tell the sides apart."""
+    return _rejects(evidence.blind_p, alpha)
+
+
+def _rejects(p: float, alpha: float) -> bool:
+    """Return whether a control rejects: at its own level, or at alpha if that is larger."""
+    return p <= max(alpha, CONTROL_LEVEL)
+
+
 def _control_model_objections(
     evidence: Sequence[Evidence],
     alpha: float,
@@ -147,7 +160,7 @@ def _control_model_objections(
     for name in names:
         tested = [test for test in evidence if name in test.controls]
         first = min(tested, key=lambda test: test.controls[name])
-        if first.controls[name] * len(tested) <= max(alpha, CONTROL_LEVEL):
+        if _rejects(first.controls[name] * len(tested), alpha):
             objections.append(_control_objection(name, first))
     return objections
 
@@ -163,10 +176,12 @@ def _objections(evidence: Evidence, alpha: float) -> list[Objection]:
     if too_few_records(evidence):
         reason = "the records are too few to judge their order without a model"
         objections.append(Objection("cannot say", reason))
-    if evidence.differs:
-        objections.append(Objection("sides are no evidence here", evidence.differs))
+    if sides_differ(evidence, alpha):
+        measured = f"{evidence.blind_best}, p = {evidence.blind_p:.3g}"
+        reason = f"the sides differ without a model ({measured})"
+        objections.append(Objection("sides are no evidence here", reason))
     for name, p in evidence.controls.items():
-        if p <= max(alpha, CONTROL_LEVEL):
+        if _rejects(p, alpha):
             objections.append(_control_objection(name, evidence))
     explained = evidence.ordering_bias and not evidence.control_models
     if explained and not objections:  # else a control model changes nothing

@@ -14,7 +14,9 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from contamination.audit.comparison import ASSUMPTION, STATED
 from contamination.audit.decision import PROOF
+from contamination.audit.recompute_sides import AXIS
 from contamination.audit.rows import count_verdicts
 from contamination.errors import printable
 from contamination.tables import MISSING
@@ -29,6 +31,7 @@ def html_page(rows: Sequence[Mapping[str, Any]], *, date: datetime.date) -> str:
     parts = {
         "@HASH@": f"sha256-{digest}",
         "@PROOF@": f"{PROOF:g}",
+        "@SIDES@": _sides(rows),
         "@FACTS@": _shown(_facts(rows, date)),
         "@TABLE@": _table([_cells(row) for row in ranked]),
     }
@@ -71,6 +74,17 @@ def _facts(rows: Sequence[Mapping[str, Any]], date: datetime.date) -> str:
         f"{count_verdicts(rows)}. {date}, contamination {rows[0]['version']}; {corrected}; "
         f"level {rows[0]['alpha']:g}, seed {', '.join(seeds)}, "
         f"precision {', '.join(precisions)}"
+    )
+
+
+def _sides(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the H0 of comparisons with held-out records, as markup; "" if no row is one."""
+    if all(row["axis"] != AXIS for row in rows):
+        return ""
+    return (
+        f"<p><b>Axis “{AXIS}”</b>: p has another H0: {_shown(ASSUMPTION)}; {_shown(STATED)}. "
+        "In place of the diagnosis and of the zlib baseline, baselines without a model may "
+        "object, which tell the sides apart.</p>"
     )
 
 

@@ -66,16 +66,18 @@ def score_statistics(
     Returns
     -------
     ranking : a row per statistic, the most powerful first: sets that it could be computed on,
-        mean_log10_p and rejected of them under the contaminated model, false_positives of as many
-        under the clean one, and keeps_level. Statistics of fewer sets, which need tokens that a
-        store of sums lacks, come later: their means are of other sets. Last come those that
-        reject too many clean sets to keep their level.
+        mean_log10_p and rejected of them under the contaminated model, false_positives of the
+        clean_sets under the clean one, and keeps_level. Statistics of fewer sets, which need
+        tokens that a store of sums lacks, come later: their means are of other sets. Last come
+        those that reject too many clean sets to keep their level. A statistic without a p-value
+        under one of the two models has no row.
     results : `COLUMNS`, a row per statistic, model and set; a status says why there is no p-value.
 
     Raises
     ------
     InputError
-        If the folder holds no stores of the two models, or a statistic gives no scores.
+        If the folder does not say which sets were read, or no statistic can be computed under
+        one of the two models.
     """
     dup_counts = _dup_counts(stores)
     rows = []
@@ -130,14 +132,16 @@ def _store_of(test: Test, folder: Path) -> Store:
     fitting = [store for store in stores if (store.header.shards == 1) == whole_set]
     if not fitting:
         raise InputError(f"{folder}: no store of {test.kind} for {test.name}; score one first")
-    return fitting[-1]
+    return max(fitting, key=lambda store: store.header.shards)
 
 
 def _ranking(results: pd.DataFrame, alpha: float) -> pd.DataFrame:
     """Sum up the results of each statistic."""
     computed = results[results["status"] == OK]
-    if computed.empty:
-        raise InputError(f"no statistic could be computed: {results['status'].iloc[0]}")
+    for model in (CONTAMINATED, CLEAN):
+        if model not in set(computed["model"]):
+            reason = results.loc[results["model"] == model, "status"].iloc[0]
+            raise InputError(f"no statistic has a p-value under the model {model!r}: {reason}")
     computed = computed.assign(rejects=computed["p"] <= alpha)
     of_contaminated = computed[computed["model"] == CONTAMINATED].groupby("test", sort=False)
     of_clean = computed[computed["model"] == CLEAN].groupby("test", sort=False)
@@ -146,14 +150,14 @@ def _ranking(results: pd.DataFrame, alpha: float) -> pd.DataFrame:
             "sets": of_contaminated.size(),
             "mean_log10_p": of_contaminated["log10_p"].mean(),
             "rejected": of_contaminated["rejects"].sum(),
+            "clean_sets": of_clean.size(),
             "false_positives": of_clean["rejects"].sum(),
         }
-    )
-    keeps_level = []
-    for row in ranking.itertuples():
-        chance = stats.binom.sf(row.false_positives - 1, row.sets, alpha)
-        keeps_level.append(bool(chance > CHANCE))
-    ranking["keeps_level"] = keeps_level
+    ).dropna()
+    counts = ["sets", "rejected", "clean_sets", "false_positives"]
+    ranking = ranking.astype(dict.fromkeys(counts, int))
+    chance = stats.binom.sf(ranking["false_positives"] - 1, ranking["clean_sets"], alpha)
+    ranking["keeps_level"] = chance > CHANCE
     order = ["keeps_level", "sets", "mean_log10_p"]
     ranking = ranking.sort_values(order, ascending=[False, False, True])
     return ranking.rename_axis("test").reset_index()

@@ -137,10 +137,13 @@ def read_audit(path: Path) -> list[Row]:
     """
     rows: list[Row] = []
     unfounded = list[int]()
-    with path.open(encoding="utf-8", newline="") as file:
+    # a spreadsheet may have put a byte order mark before the first column
+    with path.open(encoding="utf-8-sig", newline="") as file:
         table = csv.DictReader(file)
         try:
             for row in table:
+                if None in row or None in row.values():
+                    raise ValueError("more or fewer cells than columns")
                 if row["p"]:
                     rows.append(_audited(row) | {"line": table.line_num})
                 elif row["verdict"] in STATUSES:
@@ -163,9 +166,9 @@ def read_audit(path: Path) -> list[Row]:
 
 def _audited(row: Mapping[str, str]) -> Row:
     """Return a row with its numbers; raise KeyError, TypeError or ValueError without."""
-    for name in ("header", "model"):
+    for name in ("header", "model", "axis"):
         _ = row[name]
-    if row.get("axis") != AXIS:
+    if row["axis"] != AXIS:
         _ = TESTS[row["test"]]
     _ = int(row["permutations"])
     for name in ("set", "model revision", "set revision", "order", "verdict", "reason"):

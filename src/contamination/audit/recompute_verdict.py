@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from contamination.audit.decision import STATUSES, Verdict, decide
-from contamination.audit.objections import CONTROL_LEVEL, ZLIB_BASELINE, Evidence
+from contamination.audit.objections import ZLIB_BASELINE, Evidence
 from contamination.audit.recompute_sides import AXIS
 
 # Of a table, in order: what no store gives, what no row does, and what its author has chosen.
@@ -102,9 +102,6 @@ def _evidence(row: Row, stored: Row, p: float, corrected_for: int, declared: boo
         controls[ZLIB_BASELINE] = row["compressor"]
     if row["control"] is not None:
         controls["the control"] = row["control"]
-    differs = ""
-    if row["blind"] is not None and row["blind"] <= CONTROL_LEVEL:
-        differs = "the sides differ without a model"
     return Evidence(
         test=row["test"],
         p=p,
@@ -116,7 +113,7 @@ def _evidence(row: Row, stored: Row, p: float, corrected_for: int, declared: boo
         declared=declared and not of_sides,
         answers_problem=stored["answers problem"],
         of_sides=of_sides,
-        differs=differs,
+        blind_p=1.0 if row["blind"] is None else row["blind"],
     )
 
 

@@ -35,7 +35,7 @@ class Request:
         "both".
     shards
         r; None takes as many as leave ten examples a shard for tests of successors, and
-        four for those of whole orderings, 50 at most.
+        four for those of whole orderings; 50 at most for either.
     permutations
         m, shuffled orderings per shard, in tests of whole orderings.
     arrangements
@@ -81,6 +81,7 @@ class Request:
         if self.axis not in get_args(Axis):
             raise InputError(
                 f"axis is {self.axis!r}: give one of {', '.join(get_args(Axis))}",
+                parameter="axis",
             )
         if self.axis == "order":
             self._check_order()
@@ -96,6 +97,11 @@ class Request:
         """Raise InputError for an unknown test, and where no test is named."""
         if self.tests is None:
             return
+        if isinstance(self.tests, str):
+            raise InputError(
+                f"tests is the text {self.tests!r}: give a list, as in [{self.tests!r}]",
+                parameter="tests",
+            )
         known = ", ".join(TESTS)
         if not self.tests:
             raise InputError(f"tests is empty: choose from {known}", parameter="tests")

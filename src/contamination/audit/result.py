@@ -11,13 +11,13 @@ from contamination import statistics
 from contamination.audit import text_report
 from contamination.audit.control_fit import ControlFit, fit_of_control, nats_per_token
 from contamination.audit.decision import Verdict, decide, log10_floor
-from contamination.audit.evidence import ControlModel, evidence_of
+from contamination.audit.evidence import CombinedP, ControlModel, evidence_of
 from contamination.audit.finding import Finding
 from contamination.audit.objections import Evidence
 from contamination.audit.other_tests import OtherTest, note_of, other_tests
 from contamination.audit.plan import ScoringPlan
 from contamination.scoring.store_format import Header
-from contamination.statistics import PValue, TestResult
+from contamination.statistics import TestResult
 
 if TYPE_CHECKING:
     from contamination.audit.comparison import Comparison
@@ -64,13 +64,14 @@ class Audit:
         Header of one of the stores; it names the model and the set.
     plan
         The work, the part that was already stored included; `missing` is what was
-        scored in this run.
+        scored in this run. The comparison with held-out records is not counted in it.
     findings
         The finding of each test.
     stores
-        Directories that were read.
+        Directories that were read, without that of the comparison with held-out
+        records: its name is a digest, from which a few records could be guessed.
     seconds
-        Scoring time in this run.
+        Scoring time in this run, without that of the comparison.
     noise
         Nats a token by which an endpoint's answers to one prompt differed in this run;
         None for a local model, and where nothing was scored.
@@ -96,7 +97,8 @@ class Audit:
         named.
     generation
         Counts and settings of the texts that the model wrote, if those were tested
-        (`contamination.audit.generation`).
+        (`contamination.audit.generation`); of a sealed set with options, also those of
+        the quiz on them, under "options".
     tokens_per_character
         Of the texts of the set, as the model reads them; None if the model has written
         texts of its own.
@@ -109,7 +111,7 @@ class Audit:
     seconds: float
     noise: float | None
     precision: str
-    combined: PValue | None = None
+    combined: CombinedP | None = None
     combined_by: str = "Fisher"
     held_out: "Comparison | None" = None
     options_drawn: bool = False
@@ -181,7 +183,7 @@ class Audit:
             corrected_for=corrected_for,
             options_drawn=self.options_drawn,
             order_drawn=self.order_drawn,
-            combined_p=None if self.combined is None else self.combined.p,
+            combined=self.combined,
             control=self._control_model(),
         )
 
@@ -222,7 +224,9 @@ class Audit:
         described["alpha"] = alpha
         described["verdict"] = asdict(verdict) | {"status": verdict.status}
         if self.combined is not None:
-            described["joint"] = asdict(self.combined)
+            joint = asdict(self.combined)
+            del joint["log10_least"]  # -inf, which JSON has not, if p has no least
+            described["joint"] = joint | {"min_p": self.combined.least}
         if self.held_out is not None:
             compared = self.held_out.as_dict()
             described["held_out"] = {name: compared[name] for name in OF_SIDES}

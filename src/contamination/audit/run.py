@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 
 from contamination import statistics
 from contamination.audit.controls.of_set import SetControls
+from contamination.audit.decision import log10_floor
+from contamination.audit.evidence import CombinedP, combine_by_fisher
 from contamination.audit.finding import Finding
 from contamination.audit.other_tests import note_test
 from contamination.audit.plan import ScoringPlan, Work
@@ -34,7 +36,7 @@ from contamination.scoring.local import TransformersScorer
 from contamination.scoring.models import label
 from contamination.scoring.processes import processes
 from contamination.scoring.store import Store
-from contamination.statistics import AnytimeResult, PValue, TestResult
+from contamination.statistics import AnytimeResult, TestResult
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.sources import open_test_set
 
@@ -296,7 +298,7 @@ def make_audit(
     scored: FilledStores,
     findings: Sequence[Finding],
     *,
-    combined: PValue | None = None,
+    combined: CombinedP | None = None,
 ) -> Audit:
     """Return the audit of some findings, one for each test.
 
@@ -326,7 +328,7 @@ def _tokens_per_character(work: Work) -> float:
     return sum(work.tokenised.lengths) / max(1, characters)
 
 
-def combine_axes(*results: TestResult) -> PValue:
+def combine_axes(*results: TestResult) -> CombinedP:
     """Return the p-value of the order of records and that of options, by Fisher's rule.
 
     Exact under H0 of both. The p-value q of options is a function of the arrangements A
@@ -334,4 +336,5 @@ def combine_axes(*results: TestResult) -> PValue:
     shards, so p of their order has P(p <= a | A) <= a. Hence P(p <= a and q <= b) <=
     a b: the pair is at least as large as two independent uniforms.
     """
-    return statistics.fisher(log10_p=[result.log10_p for result in results])
+    log10_p = [result.log10_p for result in results]
+    return combine_by_fisher(log10_p, [log10_floor(result) for result in results])

@@ -91,12 +91,12 @@ def read_records(comparison: "Comparison") -> list[str]:
     if comparison.read_bound:
         lines.append(
             f"at least {comparison.read_bound:,} of {published:,} published "
-            f"records were read (confidence {1 - comparison.level:.0%})"
+            f"records were read (confidence {_percent(1 - comparison.level)})"
         )
     elif comparison.read_bound == 0:
         lines.append(
             f"how many of the {published:,} published records were read is not known: the bound "
-            f"finds none by itself (confidence {1 - comparison.level:.0%})"
+            f"finds none by itself (confidence {_percent(1 - comparison.level)})"
         )
     if comparison.read_records:
         listed = [str(number + 1) for number in comparison.read_records[:MOST_LISTED]]
@@ -104,10 +104,19 @@ def read_records(comparison: "Comparison") -> list[str]:
         if more:
             listed.append(f"{more:,} more in the JSON")
         lines.append(
-            f"read, at a false discovery rate of {comparison.level:.0%}: records "
+            f"read, at a false discovery rate of {_percent(comparison.level)}: records "
             f"{', '.join(listed)}"
         )
     return lines
+
+
+def _percent(share: float) -> str:
+    """Return a share in percent, with all its digits.
+
+    >>> _percent(1 - 0.001), _percent(0.05)
+    ('99.9%', '5%')
+    """
+    return f"{100 * share:.12g}%"
 
 
 def _limits(finding: Finding) -> list[str]:

@@ -170,6 +170,7 @@ def audit(
         max_requests=max_requests,
         timeout=timeout,
         api_key_env=api_key_env,
+        control=control,
         reference=reference_of(control, endpoint),
     )
     check_directory(directory)
@@ -307,7 +308,8 @@ def _print_rows(rows: Sequence[dict[str, Any]], *, one_model: bool) -> None:
     reasons = []
     others = {}
     for row in rows:
-        others[row["model"], row["set"]] = row["other tests"]
+        if row["other tests"]:  # which a row that failed has not
+            others[row["model"], row["set"]] = row["other tests"]
         if row["p"] is None:
             reasons.append(row["reason"])
         elif row["verdict"] != "no evidence" or row["objections"]:
@@ -320,10 +322,7 @@ def _print_rows(rows: Sequence[dict[str, Any]], *, one_model: bool) -> None:
 
         say(f"held out, H0: {ASSUMPTION}; {STATED}")
     for (model, name), tests in others.items():
-        if tests:
-            say(
-                f"{model} on {name}: p (Holm) leaves out other tests in --store: {tests}",
-            )
+        say(f"{model} on {name}: p (Holm) leaves out other tests in --store: {tests}")
     if len(rows) > 1:
         from contamination.audit.rows import count_verdicts
 

@@ -57,8 +57,9 @@ OF_REFERENCES = ("precision", "attention", "compile", "batch_tokens", "trust_rem
 class ModelChoice:
     """Options by which a model is loaded or reached.
 
+    `control` names the control of the model, to which the revision does not belong.
     `reference` names a second model that is loaded here, also if an endpoint serves the
-    first. Raises InputError for a choice that neither model has a use for.
+    first; it may be that control. Raises InputError for a choice that neither model has a use for.
     """
 
     revision: str | None = None
@@ -74,6 +75,7 @@ class ModelChoice:
     max_requests: int | None = None
     timeout: float = 120.0
     api_key_env: str = "OPENAI_API_KEY"
+    control: str | None = None
     reference: str | None = None
 
     def __post_init__(self) -> None:
@@ -97,6 +99,8 @@ class ModelChoice:
         """Return how a model or its control is loaded or reached, by the name as typed."""
         if self.endpoint is not None and name == self.reference:
             return self.of_reference()
+        if name == self.control:
+            return replace(self, revision=None)
         return self
 
     def of_reference(self) -> "ModelChoice":

@@ -115,6 +115,7 @@ def compare(
         max_requests=max_requests,
         timeout=timeout,
         api_key_env=api_key_env,
+        control=control,
         reference=reference_of(control, endpoint),
     )
     check_directory(directory)

@@ -40,7 +40,7 @@ def leaderboard(
     STORES are those of models that have read planted sets, and of a clean one. No model is
     read. The clean model has read none of the sets, so about a share of the level of
     its sets is rejected by a statistic that keeps it. Exit status 2: a statistic of your own gives
-    no p-value at all.
+    no p-value at all under one of the models.
     """
     if kind != "orderings" and not own:
         raise InputError("--kind goes with --own: give both, or leave it out")
@@ -77,9 +77,9 @@ def leaderboard(
 
 
 def _not_computed(results: Any) -> list[tuple[str, str]]:
-    """Return the statistics that no set has a p-value of, each with the first reason."""
-    missing = []
-    for name, own in results.groupby("test", sort=False):
-        if own["p"].isna().all():
-            missing.append((name, own["status"].iloc[0]))
-    return missing
+    """Return the statistics without any p-value under a model, each with the first reason."""
+    missing = dict[str, str]()
+    for (name, _), of_model in results.groupby(["test", "model"], sort=False):
+        if of_model["p"].isna().all():
+            missing.setdefault(name, of_model["status"].iloc[0])
+    return list(missing.items())

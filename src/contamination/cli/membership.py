@@ -47,7 +47,7 @@ SEEDED = ("completion", "variation", "slot")
 # of them.
 UNITS = {
     "loss": "nats per token",
-    "ppl": "minus perplexity",
+    "ppl": "nats per token",
     "min_k": "nats per token",
     "min_k_pp": "standard deviations",
     "min_prob": "probability",

@@ -65,7 +65,7 @@ Shards = Annotated[
     int | None,
     option(
         "Contiguous parts into which the set is cut; default: parts of 10 examples for "
-        "tests of pairs, of 4 for other tests.",
+        "tests of pairs, of 4 for other tests, and at most 50 parts.",
         group=WHAT,
     ),
 ]
@@ -86,7 +86,11 @@ TestedAxis = Annotated[
         group=WHAT,
     ),
 ]
-Alpha = Annotated[float, option("Level of the verdict.", group=WHAT, min=1e-12, max=0.999)]
+LEAST_ALPHA = 1e-12
+MOST_ALPHA = 0.999
+Alpha = Annotated[
+    float, option("Level of the verdict.", group=WHAT, min=LEAST_ALPHA, max=MOST_ALPHA)
+]
 Within = Annotated[
     str | None,
     option("Field within whose values the sides were drawn, such as source.", group=WHAT),
@@ -204,7 +208,8 @@ DataRevision = Annotated[
 # --- the model ------------------------------------------------------------------------
 
 Revision = Annotated[
-    str | None, option("Branch, tag or commit of a model of the hub.", group=MODEL)
+    str | None,
+    option("Branch, tag or commit of MODEL on the hub; not of a second model.", group=MODEL),
 ]
 PrecisionName = Annotated[
     str,

@@ -1,6 +1,6 @@
 """Tables: printed for people, written as CSV, and as rows for JSON."""
 
-import json
+import math
 import re
 import sys
 from collections.abc import Collection, Iterable, Sequence
@@ -216,8 +216,8 @@ def _text_cells(column: "pd.Series[Any]") -> "pd.Series[Any]":
 
 
 def json_rows(table: "pd.DataFrame") -> list[dict[str, Any]]:
-    """Return rows for JSON, which has no NaN: pandas writes null for what is no number."""
-    rows: list[dict[str, Any]] = json.loads(
-        table.to_json(orient="records", double_precision=15),
-    )
+    """Return rows for JSON, with every digit; None for NaN and infinity, which JSON has not."""
+    finite = table.replace([math.inf, -math.inf], math.nan)
+    cells = finite.astype(object).where(finite.notna(), None)
+    rows: list[dict[str, Any]] = cells.to_dict("records")
     return rows

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from contamination.audit.export import format_of
 from contamination.audit.registry import ITEM_TESTS, TESTS
@@ -117,10 +117,14 @@ def _order_asked(of_items: Sequence[bool]) -> str:
 
 def print_cost(audit: "Audit") -> None:
     """Print what was scored, how fast and where, and the noise of an endpoint."""
-    where = ", ".join(str(path) for path in audit.stores)
     if audit.generation is not None:
-        _print_generation_cost(audit.generation, where)
+        texts = [audit.generation]
+        if "options" in audit.generation:
+            texts.append(audit.generation["options"])
+        for of_store, store in zip(texts, audit.stores, strict=True):
+            _print_generation_cost(of_store, str(store))
         return
+    where = ", ".join(str(path) for path in audit.stores)
     if audit.tokens_scored == 0:
         say(f"everything was stored already: {where}")
     else:
@@ -156,9 +160,15 @@ def _print_generation_cost(texts: Mapping[str, Any], where: str) -> None:
         say(f"the server refuses, and was not sent: {', '.join(texts['left_out'])}")
 
 
+class PlannedWork(NamedTuple):
+    """What there is to score or to write, and the request that is planned."""
+
+    plan: "ScoringPlan"
+    request: "Request"
+
+
 def print_plans(
-    plans: "Mapping[str, ScoringPlan]",
-    request: "Request",
+    planned: Mapping[str, PlannedWork],
     *,
     sides: "SidesPlan | None" = None,
     as_json: bool,
@@ -169,28 +179,28 @@ def print_plans(
     one.
     """
     if as_json:
-        first, *controls = plans.values()
-        described = asdict(first)
+        first, *controls = planned.values()
+        described = asdict(first.plan)
         if controls:
-            described["control_model"] = asdict(controls[0])
+            described["control_model"] = asdict(controls[0].plan)
         if sides is not None:
             described["held_out"] = asdict(sides)
         print(json.dumps(described, indent=2))
         return
-    for name, plan in plans.items():
+    for name, work in planned.items():
         title = "What there is to score"
-        if len(plans) > 1:
+        if len(planned) > 1:
             title += f" under {name}"
-        print_table(("", ""), _to_score(plan, request).items(), title=title)
+        print_table(("", ""), _to_score(work.plan, work.request).items(), title=title)
     if sides is not None:
         print_table(("", ""), _to_compare(sides).items(), title="And each record of both sides")
 
 
 def print_generation_plans(
-    plans: "Mapping[str, ScoringPlan]", text: TextChoice, *, as_json: bool
+    planned: Mapping[str, PlannedWork], text: TextChoice, *, as_json: bool
 ) -> None:
     """Print how much each model is to write, and what that costs by the prices in `text`."""
-    rows = {name: _to_write(plan, text) for name, plan in plans.items()}
+    rows = {name: _to_write(work.plan, text) for name, work in planned.items()}
     if as_json:
         print(json.dumps(rows, indent=2))
         return

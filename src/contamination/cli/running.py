@@ -15,11 +15,10 @@ from contamination.cli.choices import (
     open_set_of_items,
 )
 from contamination.cli.methods import Method
-from contamination.cli.report import print_generation_plans, print_plans
+from contamination.cli.report import PlannedWork, print_generation_plans, print_plans
 from contamination.errors import InputError
 
 if TYPE_CHECKING:
-    from contamination.audit.plan import ScoringPlan
     from contamination.audit.result import Audit
     from contamination.audit.sides_plan import SidesPlan
     from contamination.scoring.contract import Scorer
@@ -102,19 +101,21 @@ def print_dry_run(
     """
     from contamination.scoring.processes import processes
 
-    request = opened[0].request  # the control has the same tests
-    plans = plan_models(opened, method)
+    planned = plan_models(opened, method)
     if not processes().is_main_process:
         return
     if text is None:
-        print_plans(plans, request, sides=sides, as_json=as_json)
+        print_plans(planned, sides=sides, as_json=as_json)
     else:
-        print_generation_plans(plans, text, as_json=as_json)
+        print_generation_plans(planned, text, as_json=as_json)
 
 
-def plan_models(opened: list[OpenedModel], method: Method) -> "dict[str, ScoringPlan]":
-    """Return the plan of each work, by the model and, of several works, by the axis."""
-    plans = dict[str, "ScoringPlan"]()
+def plan_models(opened: list[OpenedModel], method: Method) -> dict[str, PlannedWork]:
+    """Return the plan of each work, by the model and, of several works, by the axis.
+
+    `opened` is emptied: the weights of one model are released before the next is planned.
+    """
+    planned = dict[str, PlannedWork]()
     while opened:
         first = opened.pop(0)
         works = method.works(first.model, first.request)
@@ -122,8 +123,8 @@ def plan_models(opened: list[OpenedModel], method: Method) -> "dict[str, Scoring
             name = first.name
             if len(works) > 1:
                 name += f" ({work.request.axis})"
-            plans[name] = work.plan
-    return plans
+            planned[name] = PlannedWork(work.plan, work.request)
+    return planned
 
 
 def audit_models(opened: list[OpenedModel], method: Method) -> "Audit":

@@ -56,7 +56,10 @@ def seal(
     shards: Annotated[int | None, option("Shards of that test; default: as in `test`.")] = None,
     permutations: Annotated[int, option("Shuffled orderings of each shard.")] = 25,
     arrangements: Annotated[int, option("Compared orders of the options.")] = 24,
-    alpha: Annotated[float, option("Level of the test of all parts together.")] = 0.05,
+    alpha: Annotated[
+        float,
+        option("Level of the test of all parts together.", min=o.LEAST_ALPHA, max=o.MOST_ALPHA),
+    ] = 0.05,
     hold_out: Annotated[
         int | None,
         option(

@@ -189,6 +189,7 @@ def test(
         max_requests=max_requests,
         timeout=timeout,
         api_key_env=api_key_env,
+        control=control,
         reference=reference_of(control, endpoint),
     )
     text = TextChoice(

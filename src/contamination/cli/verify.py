@@ -200,7 +200,7 @@ def _left_out_in_words(left_out: Mapping[Path, int], against: Path) -> list[str]
 
 
 def _stores_in(paths: Sequence[Path]) -> list[Path]:
-    """Return the directories of the stores in folders; raise InputError for none."""
+    """Return the directories of the stores in folders, each once; raise InputError for none."""
     directories = list[Path]()
     texts = list[Path]()
     for path in paths:
@@ -210,7 +210,7 @@ def _stores_in(paths: Sequence[Path]) -> list[Path]:
         directories += [header.parent for header in sorted(path.rglob(SIDES_HEADER))]
         texts += path.rglob("completions.json")
     if directories:
-        return directories
+        return list(dict.fromkeys(directories))
     if texts:
         raise InputError(
             f"{texts[0].parent}: texts that a model wrote, and no log-probabilities: "

@@ -42,21 +42,24 @@ from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
 from contamination import statistics
+from contamination.audit.decision import log10_floor
+from contamination.audit.evidence import CombinedP, combine_by_fisher
 from contamination.audit.generation import audit_generation
 from contamination.audit.generation_plan import GenerationAudit
-from contamination.audit.plan import Work
+from contamination.audit.plan import ScoringPlan, Work
 from contamination.audit.registry import OPTION_TEST, TESTS
 from contamination.audit.request import CHOICES, Request
 from contamination.audit.result import Audit
 from contamination.audit.run import apply_tests, make_audit, score_work
 from contamination.audit.wordings import WORDINGS_TEST, token_scores, wordings_test
 from contamination.scoring.contract import Scorer
+from contamination.scoring.cost import Workload
 from contamination.scoring.endpoint import EndpointScorer
 from contamination.scoring.generation import Generator, Sampling
 from contamination.scoring.store import Store
 from contamination.seal.files import SealedSet
 from contamination.seal.held_out import compare_sides, with_sides
-from contamination.statistics import KnownResult, PValue, TestResult
+from contamination.statistics import KnownResult, TestResult
 from contamination.testsets.templates import render
 from contamination.testsets.variants import FEWEST, VariantSet, option_variants
 
@@ -237,18 +240,42 @@ def audit_sealed_texts(*works: GenerationAudit, sealed: SealedSet) -> Audit:
     The tests are exact for the same reason as those on log-probabilities: the texts
     after records, or answers about them, depend on the key by wordings and options
     alone, and the order is uniform given these; answers about options, by wordings and
-    arrangements, in places that we draw.
+    arrangements, in places that we draw. `Audit.generation` is that of the order of
+    records, with the one of the options under "options".
     """
     level = sealed.seal.level
     audits = [audit_generation(work, alpha=level, drawn=True) for work in works]
     findings = tuple(chain.from_iterable(audit.findings for audit in audits))
     stores = tuple(chain.from_iterable(audit.stores for audit in audits))
     order, *others = [finding.result for finding in findings]
-    combined = combine_parts([order], others)
-    audit = replace(audits[0], findings=findings, stores=stores, combined=combined)
+    first = audits[0]
+    generation = dict(first.generation or {})
+    if len(audits) > 1:
+        generation["options"] = audits[1].generation
+    audit = replace(
+        first,
+        plan=_plan_of_all([audit.plan for audit in audits]),
+        findings=findings,
+        stores=stores,
+        seconds=sum(audit.seconds for audit in audits),
+        combined=combine_parts([order], others),
+        generation=generation,
+    )
     if sealed.held_out is None:
         return audit
     return with_sides(audit, None)  # texts say nothing of single records
+
+
+def _plan_of_all(plans: Sequence[ScoringPlan]) -> ScoringPlan:
+    """Return the first plan with the work of all: what is written needs no passes of ours."""
+    work = Workload(
+        sequences=sum(plan.work.sequences for plan in plans),
+        scored=sum(plan.work.scored for plan in plans),
+        read=sum(plan.work.read for plan in plans),
+        windows=sum(plan.work.windows for plan in plans),
+        attended=sum(plan.work.attended for plan in plans),
+    )
+    return replace(plans[0], work=work, missing=sum(plan.missing for plan in plans))
 
 
 # --- statistics -----------------------------------------------------------------------
@@ -270,7 +297,7 @@ def known_records(scores: NDArray[np.float64], *, level: float) -> int:
     return statistics.known_at_least(hits, best.mean(axis=1), level=level)
 
 
-def combine_parts(order: Sequence[TestResult], others: Sequence[TestResult]) -> PValue:
+def combine_parts(order: Sequence[TestResult], others: Sequence[TestResult]) -> CombinedP:
     """Return the p-value of all that the key has drawn, by Fisher's method.
 
     Several tests of the order count as one: the smallest p-value times their number, at
@@ -281,12 +308,17 @@ def combine_parts(order: Sequence[TestResult], others: Sequence[TestResult]) -> 
     >>> round(combine_parts([order], [options]).p, 3)
     0.501
     """
-    smallest = min(result.log10_p for result in order)
-    corrected = min(0.0, smallest + float(np.log10(len(order))))
-    log10_p = [corrected]
+    log10_p = [_bonferroni([result.log10_p for result in order])]
+    floors = [_bonferroni([log10_floor(result) for result in order])]
     for result in others:
         log10_p.append(result.log10_p)
-    return statistics.fisher(log10_p=log10_p)
+        floors.append(log10_floor(result))
+    return combine_by_fisher(log10_p, floors)
+
+
+def _bonferroni(log10_p: Sequence[float]) -> float:
+    """Return log10 of the smallest p-value times their number, at most of 1."""
+    return min(0.0, min(log10_p) + float(np.log10(len(log10_p))))
 
 
 def records_needed(effect: float, variants: int, *, level: float) -> int:
@@ -302,7 +334,7 @@ def records_needed(effect: float, variants: int, *, level: float) -> int:
         test, whose law is that of fair coins; with more, the sum of scores is taken as
         normal.
     level
-        Level at which the test rejects.
+        Level at which the test rejects, at least 1e-12.
 
     >>> records_needed(0.5, 24, level=0.05)
     26
@@ -310,8 +342,8 @@ def records_needed(effect: float, variants: int, *, level: float) -> int:
     82
     """
     if variants > 2:
-        z = norm.isf(level) + norm.ppf(POWER)
-        return int(np.ceil((z / effect) ** 2 * variants / (variants - 1)))
+        z = max(0.0, norm.isf(level) + norm.ppf(POWER))  # 0 where chance has that power
+        return max(1, int(np.ceil((z / effect) ** 2 * variants / (variants - 1))))
     won = norm.cdf(effect / np.sqrt(2))
     enough = binom.sf(_wins_of_chance(level), COUNTS, won) >= POWER
     return int(COUNTS[enough][0])

@@ -159,6 +159,11 @@ def seal_file(path: Path, directory: Path, **stated: Any) -> SealFiles:
         first = error.errors()[0]
         field = str(first["loc"][0])
         message = f"{field}: {first['msg']}; give another"
+        if field == "name" and "name" not in stated:
+            message = (
+                f"{path}: the set is named after its file; rename that, by at most 100 "
+                "letters, digits, blanks and . + - _, of which a letter or digit comes first"
+            )
         raise InputError(message, parameter=field) from error
     statement.request("", None)  # refuses what is no test
     ahead = statement.beacon_round

@@ -27,6 +27,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from contamination.audit.comparison import Comparison
+from contamination.audit.decision import log10_floor
+from contamination.audit.evidence import CombinedP
 from contamination.audit.finding import Finding
 from contamination.audit.held_out import SidesRequest, compare
 from contamination.audit.request import Request
@@ -35,7 +37,7 @@ from contamination.audit.sides_plan import SidesPlan, plan_comparison
 from contamination.scoring.contract import Scorer
 from contamination.seal.division import PARTS, RESAMPLES
 from contamination.seal.files import SealedSet
-from contamination.statistics import PValue, TestResult
+from contamination.statistics import TestResult
 
 COMBINED_BY = "twice the smaller of held_out and of Fisher's rule on the others"
 NOT_COMPARED_BY = "twice Fisher's rule, since the seal states a comparison with held-out records"
@@ -107,20 +109,24 @@ def sides_result(comparison: Comparison) -> TestResult:
     )
 
 
-def combine_with_sides(others: PValue, sides: PValue | None) -> PValue:
+def combine_with_sides(others: CombinedP, sides: TestResult | None) -> CombinedP:
     """Return twice the smaller p-value, at most 1; see the module for why.
 
     The result has the statistic of `others`, the p-value of all other draws. `sides` is
     None where they are not compared.
 
-    >>> others = PValue.of(-1.0, statistic=0.0)
-    >>> sides = PValue.of(-3.0, statistic=0.0)
-    >>> round(combine_with_sides(others, sides).p, 6)
-    0.002
-    >>> round(combine_with_sides(others, None).p, 6)
-    0.2
+    >>> others = CombinedP.of(-1.0, statistic=0.0, log10_least=-2.0)
+    >>> combined = combine_with_sides(others, None)
+    >>> round(combined.p, 6), round(combined.least, 6)
+    (0.2, 0.02)
     """
     smallest = others.log10_p
+    least = others.log10_least
     if sides is not None:
         smallest = min(smallest, sides.log10_p)
-    return PValue.of(smallest + math.log10(PARTS), statistic=others.statistic)
+        least = min(least, log10_floor(sides))
+    return CombinedP.of(
+        smallest + math.log10(PARTS),
+        statistic=others.statistic,
+        log10_least=min(0.0, least + math.log10(PARTS)),
+    )
