@@ -14,7 +14,7 @@ from contamination.audit.decision import decide, exit_status, strength
 from contamination.audit.evidence import CombinedP, both_axes, worst_order
 from contamination.audit.objections import ORDERS, ZLIB_BASELINE, Evidence, objections_to
 from contamination.audit.power import Effect, SimulatedPower
-from contamination.statistics import adjust
+from contamination.statistics import adjust, sharded_exact_test
 
 POSITIVE = ("proven", "evidence")
 SILENT = {ZLIB_BASELINE: 0.5, "gpt2": 0.9}
@@ -93,6 +93,38 @@ def test_a_test_that_is_not_believed_lends_no_floor():
     objected = Evidence("successor", 0.3, floor=1e-9, controls={ZLIB_BASELINE: 0.01})
     assert decide([few, objected], alpha=0.05).conclusion == "cannot say"
     assert decide([few, Evidence("successor", 0.3)], alpha=0.05).conclusion == "no evidence"
+
+
+def test_a_test_without_usable_answers_lends_no_floor():
+    few = Evidence("successor", 1.0, floor=0.08)
+    useless = Evidence("quiz", 1.0, answers_problem="all are empty")
+    assert decide([useless, few], alpha=0.05).conclusion == "cannot say"
+
+
+@pytest.mark.parametrize(
+    ("scores", "alpha", "conclusion"),
+    [
+        ([range(20, 0, -1)], 0.05, "evidence"),
+        ([range(10, 0, -1)] * 3, 0.001, "proven"),
+        ([range(10, 0, -1)] * 2, 0.01, "evidence"),
+    ],
+)
+def test_the_least_p_of_a_number_of_orderings_may_be_the_level(scores, alpha, conclusion):
+    result = sharded_exact_test([list(map(float, shard)) for shard in scores])
+    evidence = Evidence("sharded_exact", result.p, floor=10**result.log10_least)
+    verdict = decide([evidence], alpha=alpha)
+    assert verdict.conclusion == conclusion
+    if conclusion == "evidence":
+        assert f"1 unread set in {round(1 / alpha)} looks" in verdict.reason
+
+
+@pytest.mark.parametrize("tests", range(2, 30))
+def test_holms_p_of_the_level_over_the_number_of_tests_is_the_level(tests):
+    log10_p = [np.log10(0.05 / tests), *[0.0] * (tests - 1)]
+    corrected = adjust(log10_p=log10_p, method="holm").p
+    evidence = [Evidence("t", float(p)) for p in corrected]
+    assert decide(evidence, alpha=0.05).conclusion == "evidence"
+    assert decide(evidence, alpha=0.05 - 1e-9).conclusion == "no evidence"
 
 
 def test_a_control_model_is_corrected_over_its_tests():

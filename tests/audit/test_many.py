@@ -178,6 +178,21 @@ def test_a_comparison_outside_the_audit_is_told_and_its_own_is_not(rows_of):
     assert "other held-out records" not in rows[0]["other tests"]
 
 
+def test_a_control_is_said_to_rest_on_the_same_draw(tokenizer, tmp_path):
+    def scorer(name: str) -> MadeUpScorer:
+        return MadeUpScorer(tokenizer, revision=name)
+
+    request = replace(REQUEST, directory=tmp_path)
+    sides = {"held_out": {"words": lambda: HELD_OUT}, "sides": SIDES}
+    pairs = [
+        *audit_pairs(["a"], {"words": lambda: PUBLISHED}, request, scorer, control="b", **sides)
+    ]
+    found = pairs[1].found
+    assert found.draw == found.control.draw == STATED
+    assert found.blind is not None
+    assert found.control.blind is None
+
+
 def test_a_control_objects_to_its_own_axis_alone(rows_of):
     (order, sides) = rows_of("reader", control="other reader")
     assert order["verdict"] == "no evidence"

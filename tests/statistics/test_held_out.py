@@ -1,6 +1,7 @@
 """Published against held-out records: brute force, levels, ties, bounds."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -293,6 +294,12 @@ def test_bad_input(arguments: dict[str, object], named: str) -> None:
     published = given.pop("published")
     with pytest.raises(InputError, match=named):
         held_out_test(scores, published, **given)  # type: ignore[arg-type]  # plain: one table
+
+
+@pytest.mark.parametrize("function", [conformal_p_values, partial(read_at_least, level=0.05)])
+def test_single_records_are_judged_by_one_score(function) -> None:
+    with pytest.raises(InputError, match="2 scores of each record"):
+        function([[5.0, 1.0, 2.0], [0.0, 9.0, 9.0]], [1, 0, 0])
 
 
 def test_draws_keep_the_sides_of_each_stratum() -> None:

@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from contamination.audit.objections import (
+    ROUNDING,
     Conclusion,
     Evidence,
     Objection,
+    at_most,
     objections_to,
     sides_differ,
     too_few_records,
@@ -97,9 +99,9 @@ def strength(p: float, alpha: float) -> Conclusion:
     >>> strength(0.01, alpha=0.05)
     'evidence'
     """
-    if p > alpha:
+    if not at_most(p, alpha):
         return "no evidence"
-    if p > PROOF:
+    if not at_most(p, PROOF):
         return "evidence"
     return "proven"
 
@@ -143,11 +145,11 @@ def decide(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
     pairs = list(zip(evidence, objections, strict=True))
     believed = [test for test, its_objections in pairs if not its_objections]
     reasons = _reasons(objections)
-    significant = [test for test in believed if test.p <= alpha]
+    significant = [test for test in believed if at_most(test.p, alpha)]
     if significant:
         return _positive(significant, reasons)
     least, objections_to_least = min(pairs, key=_p_of_pair)
-    if least.p <= alpha:
+    if at_most(least.p, alpha):
         return _explained_away(least, objections_to_least, reasons)
     problem = _why_it_cannot_say(evidence, believed, reasons, alpha)
     if problem:
@@ -185,8 +187,8 @@ def _why_it_cannot_say(
         return f"{measured}, but {'; '.join([*_problems(evidence), *reasons])}"
     if all(too_few_records(test) for test in evidence):
         return f"{measured}, but {'; '.join(reasons)}"
-    floor = min(test.floor for test in judged_by)
-    if floor > alpha:
+    floor = min(test.floor for test in judged_by if not test.answers_problem)
+    if not at_most(floor, alpha):
         advice = (
             f"so few orderings differ that p is never below {floor:.2g}: ask for more, "
             "or for larger shards"
@@ -256,7 +258,7 @@ def _positive(significant: Sequence[Evidence], objections: tuple[str, ...]) -> V
     """Return "proven", or "evidence" where p or the order is not good enough."""
     proofs = []
     for test in significant:
-        if test.p <= PROOF and _order_is_good(test):
+        if at_most(test.p, PROOF) and _order_is_good(test):
             proofs.append(test)
     conclusion: Conclusion = "proven" if proofs else "evidence"
     best = min(proofs or significant, key=_p_of)
@@ -264,7 +266,8 @@ def _positive(significant: Sequence[Evidence], objections: tuple[str, ...]) -> V
     if not _order_is_good(best):
         parts.append(_standing_out_in_words(best))
     elif conclusion == "evidence":
-        parts.append(f"1 unread set in {int(1 / best.p):,} looks like this")
+        rarity = int((1 + ROUNDING) / best.p)
+        parts.append(f"1 unread set in {rarity:,} looks like this")
     parts.append(_controls_in_words(best))
     if best.years and not best.has_able_control:
         parts.append(

@@ -134,6 +134,7 @@ def compare(
     *,
     level: float = 0.05,
     baselines: BlindBaselines | None = None,
+    is_control: bool = False,
 ) -> Comparison:
     """Test whether a model scores published records higher than those that were held back.
 
@@ -152,6 +153,9 @@ def compare(
     baselines
         Those of these very sides and request, which the comparisons of several models
         share; None computes them.
+    is_control
+        Whether the model is a control. Then no baselines are computed: they do not
+        depend on the model, and stand beside that of the audited one.
 
     Raises
     ------
@@ -188,7 +192,7 @@ def compare(
 
     published = np.arange(len(texts)) < len(suspect.examples)
     blind = None
-    if not request.drawn:
+    if not request.drawn and not is_control:
         baselines = baselines or BlindBaselines(suspect, held_out, request)
         blind = baselines.control
     bound = None
@@ -253,10 +257,9 @@ def with_control(
     under this model, no score that all records have, and a log-probability that is not
     finite.
     """
-    # baselines do not depend on the model
-    named = replace(request, name=name, drawn=True)
-    control = compare(model, suspect, held_out, named, level=comparison.level)
-    return replace(comparison, control=replace(control, drawn=comparison.drawn))
+    named = replace(request, name=name)
+    control = compare(model, suspect, held_out, named, level=comparison.level, is_control=True)
+    return replace(comparison, control=control)
 
 
 def strata_of(suspect: ExampleSet, held_out: ExampleSet, request: SidesRequest) -> NDArray[np.intp]:

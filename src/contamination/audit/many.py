@@ -157,16 +157,10 @@ def _pairs_of(
     *,
     is_control: bool = False,
 ) -> Iterator[Pair]:
-    """Yield the pairs of one model, which is opened once.
-
-    For the control no baselines are computed: they do not depend on the model, and
-    those of the others are shown with their own p-values.
-    """
+    """Yield the pairs of one model, which is opened once."""
     scorer = _tried(partial(open_model, model))
     request = replace(sets.request, name=model_name)
     sides = replace(sets.sides, name=model_name, directory=Path(request.directory))
-    if is_control:
-        sides = replace(sides, drawn=True)
     for name, published in sets.published.items():
         shown = published.name if isinstance(published, ExampleSet) else name
         found: Audit | Comparison | str
@@ -191,7 +185,7 @@ def _pairs_of(
         else:
             blind = sets.baselines[name]
             comparison = partial(compare, scorer, blind.suspect, blind.held_out, sides)
-            found = _tried(partial(comparison, baselines=blind))
+            found = _tried(partial(comparison, baselines=blind, is_control=is_control))
         yield Pair(model_name, shown, found, AXIS)
 
 

@@ -24,6 +24,7 @@ Conclusion = Literal[
     "cannot say",
 ]
 CONTROL_LEVEL = 0.05  # see `_rejects`
+ROUNDING = 1e-9  # of a p-value, relative
 # In the order of their weight, the least first.
 ORDERS: tuple["OrderState", ...] = (
     "quiet",
@@ -45,7 +46,8 @@ class Evidence:
     p
         The p-value after every correction that it needs, in (0, 1].
     floor
-        The least that `p` can be.
+        The least that `p` can be while no other test rejects: the least uncorrected p
+        times the number of tests. A sampled p may be slightly below it.
     order
         State of what the test permutes, by diagnostics without a model.
     controls
@@ -138,6 +140,14 @@ def too_few_records(evidence: Evidence) -> bool:
     return evidence.order == "too few records" and not evidence.drawn
 
 
+def at_most(p: float, level: float) -> bool:
+    """Return whether a p-value is at most a level, where both may be rounded.
+
+    The exact p of 20 orderings is 1 / 20, and as a power of ten 0.05000000000000002.
+    """
+    return p <= level * (1 + ROUNDING)
+
+
 def sides_differ(evidence: Evidence, alpha: float) -> bool:
     """Return whether baselines without a model tell the sides apart."""
     return _rejects(evidence.blind_p, alpha)
@@ -145,7 +155,7 @@ def sides_differ(evidence: Evidence, alpha: float) -> bool:
 
 def _rejects(p: float, alpha: float) -> bool:
     """Return whether a control rejects: at its own level, or at alpha if that is larger."""
-    return p <= max(alpha, CONTROL_LEVEL)
+    return at_most(p, max(alpha, CONTROL_LEVEL))
 
 
 def _control_model_objections(

@@ -216,7 +216,10 @@ class Audit:
         )
 
     def as_dict(self, alpha: float = 0.05) -> dict[str, Any]:
-        """Return the result for JSON, with the verdict at a level; see `SCHEMA`."""
+        """Return the result for JSON, with the verdict at a level; see `SCHEMA`.
+
+        There "control" is the zlib baseline, and "control_model" is `control`.
+        """
         verdict = self.verdict(alpha)
         described: dict[str, Any] = {"schema": SCHEMA}
         for name in IDENTITY:

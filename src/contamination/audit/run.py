@@ -90,8 +90,8 @@ def run_audit(
         Tests, shards, permutations and the place of the stores.
     template
         Template of the records, by name or with {field}, if the set is opened here.
-        None takes the set's own, else "text/1" (for items that of
-        `contamination.testsets.item_sets.open_items`).
+        None takes that of a registered set, else that of the layout of the records
+        (`open_test_set`; for items see `contamination.testsets.item_sets.open_items`).
     variants
         Sets of arrangements of the items; None makes those of the request.
     stop_at

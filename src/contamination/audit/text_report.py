@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from contamination import statistics
 from contamination.audit.decision import Verdict, log10_floor
 from contamination.audit.evidence import ControlModel
 from contamination.audit.finding import Finding
-from contamination.audit.objections import ZLIB_BASELINE
+from contamination.audit.objections import ZLIB_BASELINE, at_most
 from contamination.audit.other_tests import OtherTest, other_tests_in_words
 from contamination.audit.registry import ITEM_TESTS
 
@@ -56,7 +57,7 @@ def notes_on(
         lines.append(f"all together ({combined_by}): p = {combined_p:.3g}")
     if held_out is not None:
         lines.append(_scores(held_out))
-        if combined_p is not None and combined_p <= held_out.level:
+        if combined_p is not None and at_most(combined_p, held_out.level):
             lines += read_records(held_out)
     for finding in findings:
         lines += _limits(finding)
@@ -130,9 +131,11 @@ def _limits(finding: Finding) -> list[str]:
     best = getattr(result, "best", None)
     if best:
         lines.append(f"{name}: the smallest p was that of {best}")
-    known = getattr(result, "known_at_least", None)
-    if known is not None:
-        lines.append(f"{name}: {known} or more of {result.shards} are known")
+    if isinstance(result, statistics.KnownResult):
+        lines.append(
+            f"{name}: {result.known_at_least} or more of {result.shards} are known "
+            f"(confidence {_percent(1 - result.level)})"
+        )
     if name == "sharded_t" and result.shards < FEW_SHARDS:
         lines.append(
             f"{name}: of {result.shards} shards its p is exact only if their differences are "

@@ -4,5 +4,7 @@
 records it holds back, `files` writes and verifies that as `documents`, `beacon` mixes
 in randomness that nobody had beforehand, `stamp` dates a commitment, `audit` tests a
 model and says how much a set can find, `held_out` compares what is published with what
-was held back, `logs` tests models by their answers. Only `cli` calls this subpackage.
+was held back. `logs` tests models by their answers: `answers` reads them, `questions`
+finds the record that an answer is to, `columns` and `shots` refuse tables and prompts
+that give published answers away. Only `cli` calls this subpackage.
 """

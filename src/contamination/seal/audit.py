@@ -158,6 +158,7 @@ def _with_bound(result: TestResult, store: Store, level: float) -> KnownResult:
         permutations=result.permutations,
         log10_least=result.log10_least,
         known_at_least=known_records(token_scores(store), level=level),
+        level=level,
     )
 
 

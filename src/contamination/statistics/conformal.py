@@ -10,6 +10,7 @@ import numpy as np
 import scipy.stats
 from numpy.typing import ArrayLike
 
+from contamination.errors import InputError
 from contamination.statistics.inputs import as_level
 from contamination.statistics.sides import Floats, Sides, check_records, side_scores
 
@@ -56,10 +57,9 @@ def conformal_p_values(scores: ArrayLike, published: ArrayLike) -> Floats:
     array([0.25, 1.  ])
     """
     sides = Sides.of(published)
-    values = side_scores(scores)
-    check_records(values, sides)
-    members = values[0][sides.published]
-    others = np.sort(values[0][~sides.published])
+    values = _one_score(scores, sides)
+    members = values[sides.published]
+    others = np.sort(values[~sides.published])
     at_least = len(others) - np.searchsorted(others, members, side="left")
     return np.asarray((1.0 + at_least) / (len(others) + 1))
 
@@ -106,10 +106,9 @@ def read_at_least(scores: ArrayLike, published: ArrayLike, *, level: float) -> i
     """
     held = as_level(level, "level")
     sides = Sides.of(published)
-    values = side_scores(scores)
-    check_records(values, sides)
-    members = values[0][sides.published]
-    others = np.sort(values[0][~sides.published])[::-1]
+    values = _one_score(scores, sides)
+    members = values[sides.published]
+    others = np.sort(values[~sides.published])[::-1]
     ranks = sorted({max(1, round(share * len(others))) for share in _BOUND_SHARES})
     total = len(members) + len(others)
     bound = 0
@@ -118,6 +117,15 @@ def read_at_least(scores: ArrayLike, published: ArrayLike, *, level: float) -> i
         by_chance = _most_above(k, total, len(members), held / len(ranks))
         bound = max(bound, above - by_chance)
     return bound
+
+
+def _one_score(scores: ArrayLike, sides: Sides) -> Floats:
+    """Return one score of the records of both sides; raise InputError for several."""
+    values = side_scores(scores)
+    if len(values) != 1:
+        raise InputError(f"scores has {len(values)} scores of each record: give one, (n,)")
+    check_records(values, sides)
+    return np.asarray(values[0])
 
 
 @cache

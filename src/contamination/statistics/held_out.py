@@ -107,7 +107,8 @@ class HeldOutResult(PValue):
         Divisions that were drawn.
     log10_least
         Decimal logarithm of the least p that this number of draws and divisions
-        permits.
+        permits. As p is sampled, it may be slightly below where there are fewer
+        divisions than draws.
     """
 
     test: str = "held_out"

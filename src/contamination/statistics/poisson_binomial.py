@@ -35,9 +35,12 @@ class KnownResult(TestResult):
     ----------
     known_at_least
         The lower bound of the function of this name; it counts hits, not `statistic`.
+    level
+        1 - level is the confidence of the bound.
     """
 
     known_at_least: int
+    level: float
 
 
 def hits_log10_p(hits: int, chances: ArrayLike) -> float:
@@ -181,6 +184,7 @@ def quiz_test(hits: ArrayLike, *, choices: int, test: str, alpha: float) -> Know
         shards=len(chances),
         permutations=versions - 1,
         known_at_least=known_at_least(count, chances, level=alpha),
+        level=alpha,
     )
 
 
