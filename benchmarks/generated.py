@@ -36,7 +36,7 @@ from contamination.scoring.generation import LocalGenerator, Sampling
 from contamination.scoring.local import TransformersScorer
 from contamination.statistics import generated_successor_test, generated_successors
 from contamination.testsets.tokens import tokenize
-from reproduction.run.experiment import MODELS, Experiment, store_plan
+from reproduction.run.experiment import MODELS, Experiment, profile_plan
 
 ROOT = Path(__file__).parents[1]
 REDRAWN, OF = 1_000, 499  # orders, and orderings that each is compared with
@@ -152,7 +152,7 @@ def of_set(run: Experiment, generator: LocalGenerator, name: str) -> list[dict[s
             row["redrawn_rejected"] = redrawn(scores, rng)
         rows.append(row)
     test = TESTS["successor"]
-    plan, permutations = store_plan(run.profile.scoring, test, len(test_set.examples))
+    plan, permutations = profile_plan(run.profile.scoring, test, len(test_set.examples))
     result = test.result(run.score(generator.name, name, plan, permutations), permutations)
     found = {"similarity": "log-probabilities", "z": result.z}
     return [*rows, found | {"p": result.p, "log10_p": result.log10_p}]

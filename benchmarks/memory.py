@@ -92,7 +92,7 @@ def write_here(directory: Path, tokens: int) -> None:
         kind="orderings",
     )
     store = create_store(directory, header)
-    places = store.places(STORE_PERMUTATIONS)
+    places = store.places(permutations=STORE_PERMUTATIONS)
     sizes = [store.tokens_stored_of(place) for place in places]
     draw = random_stream(0, "made-up store")
 

@@ -25,7 +25,7 @@ from contamination.statistics import adjust
 from contamination.tables import SIGNIFICANT, read_csv
 from reproduction.notebooks.canaries.tables import with_floors
 from reproduction.output.figures import plot_power, use_style
-from reproduction.run.experiment import MODELS, Experiment, store_plan
+from reproduction.run.experiment import MODELS, Experiment, profile_plan
 
 ROOT = Path(__file__).parents[1]
 PROFILES = ROOT / "profiles"
@@ -67,7 +67,7 @@ def in_larger_shards(run: Experiment, rows: pd.DataFrame) -> pd.DataFrame:
         "records"
     ):
         test = TESTS[row["test"]]
-        plan, permutations = store_plan(spec, test, row["examples"])
+        plan, permutations = profile_plan(spec, test, row["examples"])
         store = run.score("contaminated", row["dataset"], plan, permutations)
         result = test.result(store, permutations)
         found.append(row | {"shards": SHARDS, "p": result.p, "log10_p": result.log10_p})

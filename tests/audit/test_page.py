@@ -81,6 +81,16 @@ def test_every_number_of_a_row_is_in_sight(tab) -> None:
     assert tab.run("document.querySelectorAll('td[data-label=Verdict] strong').length") == 4
 
 
+def test_paper_shows_what_a_click_or_a_pointer_would(tab) -> None:
+    seen = "document.querySelector('details small').checkVisibility()"
+    shown = "getComputedStyle(document.querySelector('code[title]'), '::after').content"
+    assert not tab.run(seen)
+    tab.medium("print")
+    assert tab.run(seen)
+    assert tab.run(shown) == json.dumps("ab" * 32)
+    tab.medium("")
+
+
 def test_the_table_tells_its_columns_to_a_screen_reader(tab) -> None:
     scopes = "[...document.querySelectorAll('th')].map((h) => h.scope)"
     assert set(tab.run(scopes)) == {"col"}

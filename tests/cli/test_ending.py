@@ -6,11 +6,16 @@ import subprocess
 import sys
 
 import pytest
+from pydantic_core import SchemaError
 
 from contamination.cli.ending import ExitStatus, outcome, run
 from contamination.errors import InputError
 from fakes.data_fixtures import ROOT
 
+# What libraries make of Ctrl-C: an error that names it, or one that it has caused.
+NAMED = SchemaError("Error building the schema: KeyboardInterrupt")
+CAUSED = RuntimeError("could not import")
+CAUSED.__context__ = KeyboardInterrupt()
 FULL = OSError(errno.ENOSPC, "No space left on device", "x[/b]")
 
 
@@ -41,6 +46,9 @@ class Refusing:
         (SystemExit(1), 2, "SystemExit"),
         (SystemExit(3), 2, "SystemExit"),
         (KeyboardInterrupt(), 130, "run the same command again to go on"),
+        (NAMED, 130, "interrupted"),
+        (CAUSED, 130, "interrupted"),
+        (SchemaError("no such field"), 2, "no such field"),
         (BrokenPipeError(), 141, ""),
     ],
     ids=repr,

@@ -318,7 +318,7 @@ def test_the_exit_status_follows_the_table(logs, call, monkeypatch, name, row, w
 def test_hits_that_were_picked_and_answers_that_differ_need_a_stated_rule(logs, call):
     """The status, and what is printed of the records: how many are missing, or differ."""
     read = Path("reader.jsonl").read_text().splitlines()
-    clean = Path("clean.jsonl").read_text().replace('"clean"', '"reader"').splitlines()
+    clean = Path("clean.jsonl").read_text().replace('"clean"', '"reader", "epoch": 2').splitlines()
     Path("picked.jsonl").write_text("\n".join(read[:15]))
     Path("both.jsonl").write_text("\n".join(read + clean))
     differing = sum(json.loads(x)["answer"] not in y for x, y in zip(read, clean, strict=True))

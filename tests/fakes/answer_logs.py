@@ -188,7 +188,9 @@ def helm(folder: Path, rows: Rows, gold: Gold = RIGHT) -> Path:
         mapping = None
         if "choices" in record:
             text = " Z"
-            mapping = {"Z": record["choices"][LETTERS.index(said)]}
+            chosen = record["choices"][LETTERS.index(said)]
+            others = [option for option in record["choices"] if option != chosen]
+            mapping = dict(zip("ZWXY", [chosen, *others], strict=True))
         reference = {"output": {"text": gold.text}, "tags": ["correct"] * (gold.number % 2)}
         instance = {"id": f"id{i}", "input": {"text": asked(record)}, "references": [reference]}
         state = {

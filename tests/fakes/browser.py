@@ -77,6 +77,10 @@ class Browser:
         shape = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", shape)
 
+    def medium(self, name: str) -> None:
+        """Show the page as on paper ("print") or, with "", as on the screen."""
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": name})
+
     def press(self, keys: str) -> None:
         """Type into what has the focus."""
         ActionChains(self.driver).send_keys(keys).perform()

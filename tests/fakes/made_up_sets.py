@@ -34,7 +34,7 @@ def random_units(
     """
     units = []
     store = store_of(Path(), header)
-    for unit in store.places(permutations):
+    for unit in store.places(permutations=permutations):
         examples = store.examples(unit)
         stored = header.stored[examples]
         values = rng.normal(-4 if whole else -3, 1, int(stored.sum())).astype(np.float32)

@@ -43,7 +43,8 @@ def unit(index: tuple[int, int], header: Header = HEADER, seed: int = 0):
 
 
 def units(permutations: int, header: Header = HEADER):
-    return [unit(index, header) for index in store_of(Path(), header).places(permutations)]
+    places = store_of(Path(), header).places(permutations=permutations)
+    return [unit(index, header) for index in places]
 
 
 def contents(directory) -> dict[str, bytes]:

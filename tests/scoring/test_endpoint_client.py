@@ -41,6 +41,8 @@ BREAKS = {
         "broken connection (",
         "broken connection",
     ),
+    "half an answer": (Failure(200, b'{"choices": ['), "the answer is no JSON", "broken answer"),
+    "no object": (Failure(200, b"[1]"), "the answer is no JSON object", "broken answer"),
 }
 
 
@@ -102,9 +104,10 @@ FAILURES = {
     "401": (Failure(401), "HTTP 401 (out of order); put a valid key into OPENAI_API_KEY"),
     "404": (Failure(404), "HTTP 404 (out of order); check the model's name, and the URL"),
     "long": (Failure(401, b"word \n" * 9999), "…); put a valid key"),
-    "HTML": (Failure(200, b"<html>"), "the answer is not JSON; give the base"),
+    "HTML": (Failure(200, b"<html>"), "the answer is no JSON object; give the base"),
+    "a list": (Failure(200, b"[1, 2]"), "the answer is no JSON object; give the base"),
     "redirect": (Failure(307, headers={"Location": "http://example.org/v1"}), "redirects to http"),
-    "deep nesting": (Failure(200, DEEP), "the answer is not JSON"),
+    "deep nesting": (Failure(200, DEEP), "the answer is no JSON object"),
     "text for a terminal": (Failure(401, b"\x1b[2J\x07 no"), r"HTTP 401 (\x1b[2J\x07 no)"),
 }
 
@@ -147,12 +150,34 @@ def test_a_refusal_that_lasts_is_told_in_the_servers_words_and_not_tried_again(
     assert waits == []
 
 
-def test_a_refusal_later_on_is_not_blamed_on_length(server, scorer):
+LATER = {
+    "any": (Failure(400), "HTTP 400 (out of order); look into the log of the server"),
+    "an error": (
+        Failure(200, b'{"error": {"message": "busy"}}'),
+        "HTTP 200 (busy); look into the log of the server",
+    ),
+    "a filter": (Failure(400, b"content_filter"), "(content_filter); turn the filter"),
+    "length": (Failure(400, b"too many tokens"), "(too many tokens); give a smaller context"),
+    "no values": (Failure(200, b"{}"), "not in the format 'prompt_logprobs', unlike others before"),
+}
+
+
+@pytest.mark.parametrize(("failure", "told"), LATER.values(), ids=LATER.keys())
+def test_a_refusal_later_on_names_a_fix(server, scorer, failure, told):
     scored(scorer, [random_ids(5)])
-    server.failures.extend([Failure(400)] * 9)
-    message = error_of(scorer)
-    assert "HTTP 400 (out of order)" in message
-    assert "context" not in message
+    server.failures.extend([failure] * 9)
+    assert told in error_of(scorer)
+
+
+def test_an_answer_to_the_generated_tokens_is_an_object(server, scorer):
+    """What is generated is asked for without log-probabilities of a prompt."""
+
+    def answered(body) -> None:
+        if "prompt_logprobs" not in body:
+            server.failures.append(Failure(200, b'"hi"'))
+
+    server.hold = answered
+    assert "the answer is no JSON object" in error_of(scorer)
 
 
 @pytest.mark.parametrize("status", [307, 401, 503])
@@ -417,3 +442,21 @@ class TestKey:
         told = error_of(keyed) + keyed.client.summary()
         if not spelt.startswith("\\"):
             assert spelt[4:11].lower() not in told.lower()
+
+    def test_is_not_shown_in_part_where_a_value_is_cut(self, server, keyed):
+        long = f"{SECRET}{'x' * 60}{SECRET}"
+        scored(keyed, [random_ids(5)])
+
+        def as_usage(answer, _) -> None:
+            answer["usage"] = {"prompt_tokens": long}
+
+        def as_value(answer, _) -> None:
+            (entry,) = answer["choices"][0]["prompt_logprobs"][2].values()
+            entry["logprob"] = long
+
+        for server.tamper in (as_usage, as_value):
+            message = error_of(keyed)
+            assert SECRET[:6] not in message
+            assert SECRET[-6:] not in message
+            assert "***" in message
+            assert len(message) < 600

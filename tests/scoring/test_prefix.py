@@ -302,6 +302,16 @@ def test_padding_is_compared_where_one_group_is_the_longest_and_the_widest(
     np.testing.assert_allclose(run(make("Llama"), groups), expected, rtol=0, atol=FLOAT32_NATS)
 
 
+@pytest.mark.parametrize("window", ["x", ["a"], {"a": 1}, "256", -3, True, 2.5])
+def test_a_window_that_the_architecture_does_not_have_may_be_anything(make, reference, window):
+    """Llama keeps any value of a key that it does not know."""
+    scorer = make("Llama")
+    scorer.config.sliding_window = window
+    groups = GROUPS[:2]
+    expected = reference("Llama", groups)
+    np.testing.assert_allclose(run(scorer, groups), expected, rtol=0, atol=FLOAT32_NATS)
+
+
 def test_larger_groups_are_compared_again(make, reference, monkeypatch, ran):
     """A window that the configuration hides does not matter in groups that it exceeds."""
     monkeypatch.setattr(module, "BY_INDEX", ())

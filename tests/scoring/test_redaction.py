@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contamination.scoring.redaction import MOST_ENCODED, STRUCK, strike_out
+from contamination.scoring.redaction import (
+    LOOKED_AT,
+    MOST_ENCODED,
+    STRUCK,
+    shortened,
+    strike_out,
+    whole_repr,
+)
 
 KEY = "sk-proj_4F/x+Zq9=&\"'"
 ENCODINGS = {
@@ -73,6 +80,17 @@ def test_what_is_encoded_too_often_is_not_shown() -> None:
         for _ in range(MOST_ENCODED + 1):
             text = ENCODINGS[name](text)
         assert strike_out(KEY, text) == STRUCK
+    assert strike_out(KEY, f"&#{'0' * 5000}32; {KEY}") == STRUCK
+
+
+def test_no_part_of_a_key_is_left_where_a_long_text_is_cut() -> None:
+    length = LOOKED_AT - 9
+    for space in (" ", "&#32;", "\\u0020"):
+        text = "".join([space] * (length // len(space)))
+        assert shortened(KEY, f"{text}{KEY} and more") == STRUCK
+        assert shortened("", f"{text}{KEY} and more")
+    assert shortened(KEY, "word".ljust(length, ".") + KEY).startswith("word...")
+    assert whole_repr([KEY * 100]) == repr([KEY * 100])
 
 
 def test_without_a_key_nothing_is_struck_out() -> None:

@@ -11,6 +11,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_N
 
 from contamination.scoring import loading
 from contamination.scoring.configuration import stated_config
+from contamination.scoring.load_errors import COMPLETE, CONFIG
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
@@ -89,19 +90,33 @@ def refusal_of(directory: Path, open_model: Callable[[Path], object]) -> str:
         ({"num_hidden_layers": 10_001}, "10,001 layers"),
         ({"attn_implementation": "kernels-community/flash-attn"}, "kernels-community/flash-attn"),
         ({"model_type": "clip"}, "not a causal language model"),
-        ({"model_type": ["llama"]}, "the model cannot be loaded"),
-        ({"num_hidden_layers": "two"}, "num_hidden_layers"),
+        ({"model_type": ["llama"]}, CONFIG),
+        ({"model_type": "llamaa"}, "correct model_type in its config.json"),
+        ({"num_hidden_layers": "two"}, CONFIG),
+        ({"max_position_embeddings": -1}, "config.json states a context of -1 tokens"),
+        ({"max_position_embeddings": 1}, "config.json states a context of 1 tokens"),
     ],
 )
 def test_what_no_model_has_is_refused_when_it_is_opened(llama, changes, named):
     configure(llama, **changes)
-    assert named in refusal_of(llama, TransformersScorer)
+    message = refusal_of(llama, TransformersScorer)
+    assert named in message
+    assert COMPLETE not in message
 
 
-def test_what_only_the_class_can_check_is_refused_before_anything_is_scored(llama):
-    configure(llama, num_attention_heads="four")
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"num_attention_heads": "four"},
+        {"num_attention_heads": 0},
+        {"layer_types": ["x"]},
+        {"id2label": 3},
+    ],
+)
+def test_what_only_the_class_can_check_is_refused_before_anything_is_scored(llama, changes):
+    configure(llama, **changes)
     scorer = TransformersScorer(llama)
-    assert "num_attention_heads" in refusal_of(llama, lambda _: scorer.load())
+    assert CONFIG in refusal_of(llama, lambda _: scorer.load())
 
 
 def test_the_context_is_the_same_for_every_architecture(tmp_path):

@@ -221,7 +221,8 @@ SUMMED_PAIRS = replace(SUCCESSORS, summed=True)
 def sums_of(header: Header) -> list[ScoredSequence]:
     store = store_of(Path(), header)
     none = np.empty(0, dtype=np.int32)
-    return [ScoredSequence(p, none, np.zeros(store.sums_of(p))) for p in store.places(1)]
+    places = store.places(permutations=1)
+    return [ScoredSequence(place, none, np.zeros(store.sums_of(place))) for place in places]
 
 
 def is_same(row: ScoredSequence, other: ScoredSequence) -> bool:

@@ -1,6 +1,7 @@
 """The right answer to which a text commits: by the text alone, and alike for all answers."""
 
 import random
+import time
 
 import pytest
 from hypothesis import given
@@ -28,8 +29,27 @@ LONG = "Let me see. " * 30
         ("The answer is 2. So the final answer is: 2", "2"),
         ("<think>2 or 3? The answer is 2.</think>3", "3"),
         ("2 or 3? The answer is 2.</think>\n\n3", "3"),
+        # Below what declares it.
+        ("The correct answer is:\n\n**3**", "3"),
+        (f"{LONG}\n\nThe correct answer is:\n\n**3**\n\nFor 12 is 3 times 4.", "3"),
+        (f"{LONG}The final answer is:\n\\[\n\\boxed{{3}}\n\\]", "3"),
+        (f"{LONG}\n\nAnswer:\n3", "3"),
+        (f"{LONG}\n\n## Final Answer\n\n3\n", "3"),
+        ("Answer:\nLet me divide by 2.\nThe answer is 3.", "3"),
+        (f"{LONG}**Answer**\n3", None),  # no heading
+        ("The answer is:\n2\n3\n6", None),
+        ("Answer:\n2\n3\n6", None),
+        # In marks.
+        (f"{LONG}so $\\boxed{{\\text{{3}}}}$.", "3"),
+        (f"{LONG}<answer>\n3\n</answer>", "3"),
+        ("[THINK]2, or the answer is 6[/THINK]3", "3"),
+        ("<|channel|>analysis<|message|>2 or 6<|end|><|channel|>final<|message|>3", "3"),
+        ("<|channel|>analysis<|message|>The answer is 2", None),
+        ("答案是3。", "3"),
+        ("答案是3和2", None),
         # None, or more than one.
         ("", None),
+        ("3. The answer is:", "3"),
         ("7", None),
         ("The divisors include 2 and 3 and 6.", None),
         ("2\n3\n6", None),
@@ -80,6 +100,37 @@ def test_numbers(text, wanted) -> None:
 )
 def test_words_and_letters(text, wanted) -> None:
     assert named(text, TREES) == wanted
+
+
+FIRS = [{"冷杉"}, {"榆树"}, {"b"}]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("是冷杉。", 0),
+        ("「冷杉」", 0),
+        ("答案是B。", 2),
+        ("冷杉和榆树", None),
+        ("石或冷杉", None),
+        ("不是冷杉", None),
+    ],
+)
+def test_a_writing_without_blanks(text, wanted) -> None:
+    """Of "It is a fir.", '"fir"', "The answer is B.", "fir and elm", "stone or fir", "no fir"."""
+    assert named(text, FIRS) == wanted
+
+
+LINES = ["- - - \n", "***\n", "\n", "| | |\n", "the\n", "answer\n", "the answer is\n***\n"]
+OPENED = ["\\boxed{", "\\boxed{a{b}", "<answer>", "<think>", "<|channel|>final", "answer::", ". "]
+
+
+@pytest.mark.parametrize("loop", LINES + OPENED)
+def test_a_model_that_repeats_itself_is_read_in_no_time(loop) -> None:
+    """Twice as long takes twice as long; if it took four times, these would take minutes."""
+    started = time.process_time()
+    assert named(loop * (60_000 // len(loop)), NUMBERS) is None
+    assert time.process_time() - started < 5
 
 
 def test_a_whole_text_counts_however_long_it_is() -> None:

@@ -1,6 +1,8 @@
-"""Which column of a table a model wrote, prompts that give the answer away, and blanks."""
+"""Which column of a table a model wrote, prompts and offers that tell the answer, and blanks."""
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -9,7 +11,17 @@ from contamination.seal.files import SealedSet, seal_file, verify
 from contamination.seal.logs import ModelAnswers, audit_logs
 from contamination.testsets.logs.read import read_log
 from contamination.testsets.logs.record import LogRecord
-from fakes.answer_logs import generated, inspect, table
+from fakes.answer_logs import (
+    Gold,
+    chosen_sample,
+    generated,
+    generated_sample,
+    inspect,
+    inspect_sample,
+    lm_eval_samples,
+    write_details,
+    write_eval,
+)
 from fakes.made_up_registry import jsonl, refusal
 from seal.test_logs import (
     DIVISORS,
@@ -30,6 +42,9 @@ TREES = [
     }
     for i in range(40)
 ]
+
+
+OFFERED = ["granite", "elm", "ash", "fir"]
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +81,16 @@ def gold(record: dict) -> str:
     return record["answer"]
 
 
+def reply(record: dict) -> str:
+    """Return what a model answers that has not read the set."""
+    return f"I say {'236'[int(record['id'][1:]) % 3]}"
+
+
+def chat(record: dict) -> list[dict]:
+    asked = {"role": "user", "content": question(record)}
+    return [asked, {"role": "assistant", "content": reply(record)}]
+
+
 # --- the right answers in the column `answer` -----------------------------------------------------
 
 
@@ -83,6 +108,24 @@ def gold(record: dict) -> str:
         {"model": "m", "target": gold, "gpt4": lambda record: f"{record['id']} has 2"},
         {"model": "m", "context": lambda record: f"{record['question']} {record['answer']}"},
         {"question": None, "llama": "2 or 3"},
+        # What a model wrote may be a number, a judgement, or nothing.
+        {"model": "m", "pred": lambda record: int(record["id"][1:]) % 4},
+        {"model": "m", "pred": 1},
+        {"model": "m", "correct": lambda record: int(record["id"][1:]) % 3 == 0},
+        {"model": "m", "correct": False},
+        {"model": "m", "acc": lambda record: float(int(record["id"][1:]) % 3 == 0)},
+        {"model": "m", "seconds": 0.25},
+        {"model": "m", "response": ""},
+        # Or the end of what it was shown.
+        {
+            "model": "m",
+            "prompt": lambda record: f"User: {record['question']}\nModel: {reply(record)}",
+        },
+        {"model": "m", "prompt": lambda record: f"{record['question']} {reply(record)}"},
+        {"model": "m", "prompt": lambda record: f"{record['question']}\nReply: 2"},
+        {"model": "m", "prompt": lambda record: f"{record['question']}\nAssistant: no idea"},
+        {"model": "m", "messages": lambda record: {"messages": chat(record)}},
+        {"model": "m", "messages": lambda record: [*chat(record), {"role": "user", "content": ""}]},
     ],
 )
 def test_right_answers_beside_what_a_model_may_have_written_are_refused(
@@ -108,10 +151,16 @@ def test_two_columns_that_a_model_may_have_written_are_refused(divisors, tmp_pat
     [
         {"question": None},
         {"model": "m"},
-        {"model": "m", "correct": True, "score": 1.0},
+        {"model": "m", "correct": True},
         {"model": "m", "target": gold},
         {"model": "m", "prompt": question},
-        {"model": "m", "answer": lambda record: f"It is {record['answer']}.", "seconds": 0.25},
+        {"model": "m", "prompt": lambda record: f"Sky?\nblue\n\n{record['question']}\nAnswer:"},
+        {
+            "model": "m",
+            "prompt": lambda record: f"{record['question']}<|im_end|>\nassistant\n<think>",
+        },
+        {"model": "m", "messages": lambda record: chat(record)[:1]},
+        {"model": "m", "answer": lambda record: f"It is {record['answer']}."},
     ],
 )
 def test_who_knows_every_answer_is_found_in_a_table_that_is_clear(
@@ -133,14 +182,44 @@ def test_what_no_model_writes_may_stand_beside_answers(divisors, tmp_path, colum
     assert found.conclusion(0.05) == "no evidence"
 
 
-def test_messages_that_end_with_an_answer_are_refused(divisors, tmp_path) -> None:
-    messages = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "2"}]
+@pytest.mark.parametrize("column", ["prompt", "messages"])
+@pytest.mark.parametrize(
+    "last",
+    [
+        {"role": "assistant", "content": "2"},
+        {"role": "model", "content": "2"},
+        {"from": "gpt", "value": "2"},
+        {"type": "ai", "data": {"content": "2"}},
+    ],
+)
+def test_messages_that_end_with_an_answer_are_refused(divisors, tmp_path, column, last) -> None:
+    messages = [{"role": "user", "content": "?"}, last]
     for value in (messages, json.dumps(messages)):
-        message = refusal(rows_of, divisors, tmp_path, {"model": "m", "messages": value})
-        assert "answers.jsonl, line 1: `messages`" in message
+        message = refusal(rows_of, divisors, tmp_path, {"model": "m", column: value})
+        assert f"answers.jsonl, line 1: `{column}`" in message
 
 
-@pytest.mark.parametrize("write", [generated, inspect, table])
+@pytest.mark.parametrize(("end", "is_reply"), [("", False), ("\n{}", True)])
+def test_options_may_end_a_prompt_but_no_reply_that_is_one_of_them(
+    quiz, tmp_path, end, is_reply
+) -> None:
+    """The options of each record stand in another order than the published one."""
+    rows = []
+    for number, record in enumerate(quiz.test_set.records, start=1):
+        options = record["choices"][::-1]
+        listed = "\n".join(f"{'ABCD'[place]}. {text}" for place, text in enumerate(options))
+        prompt = f"{record['question']}\n{listed}{end.format(options[number % 4])}"
+        letter = "DCBA"["ABCD".index(record["answer"])]
+        rows.append({"id": number, "model": "m", "answer": letter, "prompt": prompt})
+    path = tmp_path / "quiz.jsonl"
+    path.write_bytes(jsonl(rows))
+    if is_reply:
+        assert "`prompt`" in refusal(audit_logs, quiz, [read_log(path)])
+    else:
+        assert only(audit_logs(quiz, [read_log(path)])).hits == len(ITEMS)
+
+
+@pytest.mark.parametrize("write", [generated, inspect])
 def test_who_knows_every_answer_is_found_in_the_log_of_any_harness(trees, tmp_path, write) -> None:
     rows = [(record, record["answer"]) for record in trees.test_set.records]
     found = only(audit_logs(trees, [read_log(write(tmp_path, rows))]))
@@ -220,6 +299,76 @@ def test_options_in_a_prompt_give_nothing_away_but_a_hint_does(quiz, prompt, con
         shown = prompt.format(**one, options=options, text=by_letter[one["answer"]])
         records.append(LogRecord("", "m", "", place, prompt=shown, completion=one["answer"]))
     assert only(audit_logs(quiz, [log_of(*records)])).conclusion(0.05) == conclusion
+
+
+# --- the published answer as the only right one that is offered -----------------------------------
+
+
+def offered_by_lm_eval(folder, records) -> Path:
+    samples = []
+    for number, record in enumerate(records):
+        values = {record["answer"]: "-1.0", "granite": "-9.0", "copper": "-9.5"}
+        samples.append(chosen_sample(number, record, values))
+    return lm_eval_samples(folder, samples)
+
+
+def guided_by_lm_eval(folder, records) -> Path:
+    samples = []
+    for number, record in enumerate(records):
+        sample = generated_sample(number, record, record["answer"])
+        guide = {"until": ["\n"], "guided_choice": ["granite", record["answer"], "copper"]}
+        sample["arguments"]["gen_args_0"]["arg_1"] = guide
+        samples.append(sample)
+    return lm_eval_samples(folder, samples)
+
+
+def offered_by_lighteval(folder, records) -> Path:
+    docs = []
+    responses = []
+    for number, record in enumerate(records):
+        options = ["granite", record["answer"]]
+        docs.append({"id": str(number), "query": record["question"], "choices": options})
+        responses.append({"input": record["question"], "text": [], "logprobs": [-9.0, -1.0]})
+    return write_details(folder, docs, responses, Gold())
+
+
+def offered_by_inspect(folder, records) -> Path:
+    samples = []
+    for record in records:
+        sample = inspect_sample(record["id"], record, record["answer"])
+        samples.append(sample | {"messages": [], "choices": ["granite", record["answer"]]})
+    return write_eval(folder / "a.eval", samples)
+
+
+OFFERS = [offered_by_lm_eval, guided_by_lm_eval, offered_by_lighteval, offered_by_inspect]
+
+
+@pytest.mark.parametrize("write", OFFERS)
+def test_who_is_offered_no_other_right_answer_proves_nothing(trees, tmp_path, write) -> None:
+    """Every model that tells trees from stones takes the published answer."""
+    log = read_log(write(tmp_path, trees.test_set.records))
+    found = only(audit_logs(trees, [log]))
+    assert found.hits == len(TREES)
+    assert f"{len(TREES)} of its records offer the published answer" in found.reason
+    assert found.conclusion(0.05) == "cannot say"
+
+
+def test_an_offer_is_seen_though_another_answer_was_given_freely(trees, tmp_path) -> None:
+    free = [said(one["id"], one["answer"], offered="elm ash fir") for one in trees.test_set.records]
+    partial = [replace(answer, offered=answer.completion) for answer in free]
+    found = only(audit_logs(trees, [log_of(*partial), log_of(*free)], epochs="first"))
+    assert found.conclusion(0.05) == "cannot say"
+
+
+def test_who_knows_the_published_of_all_right_answers_that_are_offered_is_found(
+    trees, tmp_path
+) -> None:
+    samples = []
+    for number, record in enumerate(trees.test_set.records):
+        values = {name: "-1.0" if name == record["answer"] else "-2.0" for name in OFFERED}
+        samples.append(chosen_sample(number, record, values))
+    found = only(audit_logs(trees, [read_log(lm_eval_samples(tmp_path, samples))]))
+    assert found.conclusion(0.05) == "proven"
 
 
 # --- answers that somebody may have blanked -------------------------------------------------------

@@ -269,7 +269,7 @@ def test_answers_that_differ_need_a_rule(divisors, texts, rule, named, differing
     assert found.admissible == named
     assert found.repeated == 40
     assert found.differing == differing
-    assert bool(found.reason) == (differing > 0 and rule is None)
+    assert bool(found.reason) == (named == 0 or (differing > 0 and rule is None))
 
 
 def test_the_first_epoch_is_that_of_the_first_log(divisors) -> None:
@@ -421,6 +421,69 @@ def test_the_first_answer_that_names_none_is_quoted(divisors) -> None:
     (one,) = audit_logs(divisors, [log_of(*logs)])
     assert one.unnamed == "two"
     assert one.conclusion(0.05) == "cannot say"
+
+
+def table_of(path: Path, sealed: SealedSet, answers: list[str], **more) -> Path:
+    """Write a table of several answers to each record."""
+    rows = []
+    for one in sealed.test_set.records:
+        rows += [{"id": one["id"], "answer": text.format(**one)} | more for text in answers]
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(jsonl(rows))
+    return path
+
+
+def test_the_order_of_rows_does_not_say_which_answer_came_first(divisors, tmp_path) -> None:
+    """Somebody may have sorted three samples of a model that has read nothing by their score."""
+    path = table_of(tmp_path / "m.jsonl", divisors, ["{answer}", "2", "3", "6"])
+    found = only(audit_logs(divisors, [read_log(path)], epochs="first"))
+    assert "40 of its records have several different answers in their first epoch" in found.reason
+    assert "the column `epoch`" in found.reason
+    assert found.conclusion(0.05) == "cannot say"
+
+
+def test_two_files_of_one_name_are_no_model(divisors, tmp_path) -> None:
+    """Nor are a file and a model that another log names; but one file may be given twice."""
+    one = table_of(tmp_path / "a" / "m.jsonl", divisors, ["2"])
+    two = table_of(tmp_path / "b" / "m.jsonl", divisors, ["{answer}"])
+    named = table_of(tmp_path / "c" / "m.jsonl", divisors, ["{answer}"], model="m")
+    for pair in ([one, two], [two, one], [one, named], [named, one]):
+        message = refusal(audit_logs, divisors, map(read_log, pair), epochs="first")
+        assert "does not say which model answered" in message
+    assert only(audit_logs(divisors, map(read_log, [one, one]))).repeated == 40
+    assert only(audit_logs(divisors, map(read_log, [named, named]))).hits == 40
+
+
+def test_two_folders_of_one_name_are_no_model(divisors, tmp_path) -> None:
+    """Logs of lm-eval without results are named after their folder."""
+    paths = []
+    for name in ("a", "b"):
+        folder = tmp_path / name / "out"
+        folder.mkdir(parents=True)
+        paths.append(generated(folder, [(record, "2") for record in divisors.test_set.records]))
+        (folder / "results_T.json").unlink()
+    assert "does not say which" in refusal(audit_logs, divisors, map(read_log, paths))
+
+
+NESTED = {"name": "nested", "answers_of": "answer", "options": False}
+
+
+@pytest.mark.parametrize("template", ["{input.q} {answer}\n", "{input[q]} {answer}\n"])
+def test_texts_within_objects_tell_records_apart(tmp_path, template) -> None:
+    records = [
+        {"input": {"q": f"A tree of row {i}?"}, "answers": ["ash", "elm"]} for i in range(12)
+    ]
+    rows = [(str(i), record) for i, record in enumerate(records)]
+    stated = NESTED | {"template": template}
+    sealed = sealed_by(bytes(32), prepare(rows, Statement(**stated), "nested"), stated)
+    published = sealed.test_set.records
+    asked = [record["input"] | {"question": record["input"]["q"]} for record in published]
+    fits = generated(tmp_path, [(q, r["answer"]) for q, r in zip(asked, published, strict=True)])
+    assert only(audit_logs(sealed, [read_log(fits)])).hits == 12
+    other = generated(tmp_path, [({"question": "The capital of Peru?"}, "ash")] * 12)
+    assert "is not one of nested" in refusal(audit_logs, sealed, [read_log(other)])
+    shots = generated(tmp_path, [({"question": " ".join(q["q"] for q in asked)}, "ash")] * 12)
+    assert "shows another record" in refusal(audit_logs, sealed, [read_log(shots)])
 
 
 @pytest.mark.parametrize("other", ["m ", " m", "m\t"])

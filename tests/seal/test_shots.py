@@ -13,7 +13,7 @@ TEXTS = [
 ]
 IDS = ["r1", "r2", "7", "10004", ""]
 ANSWERS = [["ash", "elm"], ["oak", "b"], ["fir"], ["yew"], ["2"]]
-SHOTS = Shots(TEXTS, IDS, ANSWERS)
+SHOTS = Shots([[text] for text in TEXTS], IDS, ANSWERS)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_text_within_the_own_text_is_not_another_record() -> None:
 
 
 NUMBERED = Shots(
-    [f"Which tree of group {number} is tall?" for number in range(60)],
+    [[f"Which tree of group {number} is tall?"] for number in range(60)],
     [str(number) for number in range(60)],
     [["ash", "elm"][number % 2 :] for number in range(60)],
 )
@@ -72,3 +72,35 @@ NUMBERED = Shots(
 )
 def test_short_numbers_count_in_lines_of_number_and_answer(prompt, shown) -> None:
     assert NUMBERED.shown(prompt, 0) == shown
+
+
+LONG = "Think of the number that follows, and write down one divisor of it, " * 3
+PASSAGE = "The farm lies on a hill, and many ashes and elms and firs grow on it. " * 3
+LATE = [[f"{LONG}{number}."] for number in range(12)]
+GROVES = [[PASSAGE, f"Name a tree of row {number}."] for number in range(12)]
+ALIKE = [["Is it a tree?", f"It has {number} leaves"] for number in range(12)]
+
+
+@pytest.mark.parametrize(
+    ("texts", "prompt", "shown"),
+    [
+        (LATE, f"{LONG}7. {LONG}5.", 7),
+        (LATE, f"{LONG}5.", None),
+        (GROVES, f"{PASSAGE} Name a tree of row 7. Name a tree of row 5.", 7),
+        (GROVES, f"{PASSAGE} Name a tree of row 5.", None),
+        (ALIKE, "Is it a tree? It has 7 leaves. Is it a tree? It has 5 leaves.", 7),
+        (ALIKE, "It has 7 leaves.", None),  # without its question
+        ([["Is it a tree?"]] * 12, "Is it a tree? Is it a tree?", None),  # nothing tells them apart
+    ],
+)
+def test_a_record_is_shown_where_all_is_that_tells_it_from_others(texts, prompt, shown) -> None:
+    shots = Shots(texts, [""] * 12, [[]] * 12)
+    assert shots.shown(prompt, 5) == shown
+
+
+@pytest.mark.parametrize("texts", [LATE, GROVES, ALIKE])
+def test_a_record_is_in_its_own_text_and_in_no_other(texts) -> None:
+    shots = Shots(texts, [""] * 12, [[]] * 12)
+    for place in (0, 5, 11):
+        within = [other for other in range(12) if shots.is_in(" ".join(texts[other]), place)]
+        assert within == [place]

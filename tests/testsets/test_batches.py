@@ -53,6 +53,23 @@ def test_rows_without_values_count(tmp_path, monkeypatch) -> None:
     assert str(path) in refusal(read_records, path)
 
 
+def test_a_column_that_stands_twice_is_not_taken_from_one_of_them(tmp_path) -> None:
+    path = tmp_path / "set.parquet"
+    columns = [["a"] * 2, ["b"] * 2]
+    pa.parquet.write_table(pa.table(columns, names=["text", "text"]), path)
+    for read in (read_records, read_log):
+        assert f"{path}: column 'text' stands twice" in refusal(read, path)
+
+
+def test_a_value_that_python_has_not_is_no_damage(tmp_path) -> None:
+    path = tmp_path / "set.parquet"
+    late = pa.array([2**60], pa.timestamp("us"))  # after the year 9999
+    not_text = pa.array([b"caf\xe9"]).view(pa.string())
+    for values in (late, not_text):
+        pa.parquet.write_table(pa.table({"text": values}), path)
+        assert f"{path}: a value cannot be read (" in refusal(read_records, path)
+
+
 @pytest.mark.parametrize("group", [7, ROWS])
 def test_rows_are_numbered_over_all_groups(tmp_path, group: int) -> None:
     path = tmp_path / "set.parquet"

@@ -1,5 +1,6 @@
 """Readers of logs: the texts that they take for answer and prompt, and logs that they refuse."""
 
+import codecs
 import json
 import math
 import struct
@@ -29,6 +30,7 @@ from fakes.answer_logs import (
     generated_sample,
     helm,
     inspect,
+    inspect_json,
     inspect_sample,
     lm_eval_samples,
     table,
@@ -146,6 +148,12 @@ def test_arguments_of_every_version_are_read(arguments, tmp_path) -> None:
     assert record.prompt.removeprefix("user\n") == "Q?"
 
 
+def test_settings_that_somebody_wrote_as_a_text_are_no_continuation(tmp_path) -> None:
+    settings = "{'until': ['\\n'], 'max_gen_toks': 64}"
+    row = sample(arguments={"gen_args_0": {"arg_0": "Q?", "arg_1": settings}})
+    assert only(lm_eval_samples(tmp_path, [row])).completion == "2"
+
+
 def test_filters_count_once_and_repeats_are_epochs(tmp_path) -> None:
     rows = [sample(filter=name, resps=[["2", "3"]]) for name in ("strict", "loose")]
     found = answers(lm_eval_samples(tmp_path, rows))
@@ -221,6 +229,18 @@ def test_a_log_of_inspect_says_how_many_samples_it_has(tmp_path) -> None:
             "2",
             "given\nQ?\nfound",
         ),
+        (
+            {
+                "messages": [
+                    {"role": "user", "content": "Q?", "source": "input"},
+                    {"role": "assistant", "content": "It is 3.", "source": "generate"},
+                    {"role": "user", "content": "That was wrong. Try again."},
+                    {"role": "assistant", "content": "2", "source": "generate"},
+                ]
+            },
+            "It is 3.",
+            "Q?",
+        ),
     ],
 )
 def test_what_a_model_was_shown_and_what_it_wrote(changes, completion, prompt, tmp_path) -> None:
@@ -267,8 +287,16 @@ def test_numbers_and_nulls_of_a_table_are_answers(tmp_path) -> None:
     assert answers(tmp_path / "m.jsonl") == [
         ("m", "1", 0, 1, "2"),
         ("m", "r2", None, 1, ""),
-        ("m", "1", 0, 2, "3"),
+        ("m", "1", 0, 1, "3"),  # without `epoch` nothing says which came first
     ]
+
+
+@pytest.mark.parametrize("write", [helm, inspect_json])
+def test_a_byte_order_mark_changes_nothing(write, tmp_path) -> None:
+    path = write(tmp_path, [(OPEN[0], "2")], Gold())
+    usual = answers(path)
+    path.write_bytes(codecs.BOM_UTF8 + path.read_bytes())
+    assert answers(path) == usual
 
 
 HALF = "\ud83d"  # of an emoji

@@ -98,6 +98,17 @@ def test_a_directory(tmp_path) -> None:
     assert found.examples == EXAMPLES[:2]
 
 
+@pytest.mark.parametrize(("place", "name"), [("", "."), ("data", ".."), ("other", "../data/..")])
+def test_a_directory_by_a_name_within_it(tmp_path, monkeypatch, place, name) -> None:
+    for folder in ("data", "other"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "data" / "test.jsonl").write_bytes(jsonl(QUESTIONS))
+    monkeypatch.chdir(tmp_path / place)
+    found = open_test_set(name, template="question/1")
+    assert found.name == tmp_path.name
+    assert found.examples == EXAMPLES
+
+
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
 def test_a_file_whose_name_is_not_utf_8(tmp_path, suffix) -> None:
     path = Path(os.fsdecode(bytes(tmp_path) + b"/quiz\xff" + suffix.encode()))
@@ -239,6 +250,8 @@ def test_no_test_set(server) -> None:
     assert "did you mean questions? " in refusal(open_test_set, "question")
     assert "questions: no such file or dir" in refusal(open_test_set, Path("org/questions"))
     assert "text/9" in refusal(open_test_set, "org/questions", template="text/9")
+    for name in ("", " "):
+        assert "the test set has no name" in refusal(open_test_set, name)
     assert not server.seen  # none of these is fetched first
 
 

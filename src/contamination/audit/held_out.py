@@ -220,7 +220,7 @@ def compare(
 
 def times_read(scores: Sequence[str]) -> int:
     """Return how often a text is read: once more in small letters, if a score asks for them."""
-    lower = any(score_of_sides(name).reads == "lower" for name in scores)
+    lower = any(score_of_sides(name).needs == "lower" for name in scores)
     return 2 if lower else 1  # in small letters a text has about as many tokens
 
 

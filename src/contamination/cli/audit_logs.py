@@ -78,7 +78,7 @@ def audit_logs(
         print(json.dumps(stated | {"models": rows}, indent=2))
     else:
         _print(results, sealed)
-        _print_coverage(results, logs, level)
+        _print_coverage(results, logs)
     return ExitStatus(exit_status(conclusions))
 
 
@@ -88,7 +88,8 @@ def _print(results: "Sequence[ModelAnswers]", sealed: "SealedSet") -> None:
     for result in results:
         numbers = NO_NUMBERS
         if not result.reason:
-            numbers = (str(result.known_at_least), f"{result.p:.2g}", f"{result.holm_p:.2g}")
+            known = f"{result.known_at_least:,}"
+            numbers = (known, f"{result.p:.2g}", f"{result.holm_p:.2g}")
         row = (
             result.model,
             result.records,
@@ -106,7 +107,6 @@ def _print(results: "Sequence[ModelAnswers]", sealed: "SealedSet") -> None:
 def _print_coverage(
     results: "Sequence[ModelAnswers]",
     logs: Sequence[Path],
-    level: float,
 ) -> None:
     """Print why nothing can be said of a model, repeated records, and the files."""
     for result in results:
@@ -115,14 +115,6 @@ def _print_coverage(
             if result.missing or result.differing:
                 line += "; see --limit and --epochs"
             say(line, wrap=False)
-        elif result.conclusion(level) == "cannot say":
-            quoted = f"; another answer is {result.unnamed!r}" if result.unnamed else ""
-            say(
-                f"{result.model}: nothing can be said, since {result.admissible:,} "
-                "answers that name exactly one right answer are too few for a p-value "
-                f"of {level:g}{quoted}",
-                wrap=False,
-            )
         elif result.repeated:
             say(
                 f"{result.model}: {result.repeated:,} of its records have more than one "

@@ -63,7 +63,7 @@ def report_error(error: BaseException) -> ExitStatus:
     if isinstance(cause, BrokenPipeError):  # of which typer and rich make a SystemExit
         return ExitStatus.NOT_READ
     # that of typer
-    if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":
+    if _is_interrupt(error) or type(error).__name__ == "Abort":
         kept = "what is finished is kept; run the same command again to go on"
         _print_error(f"\ninterrupted; {kept}")
         return ExitStatus.INTERRUPTED
@@ -77,6 +77,18 @@ def report_error(error: BaseException) -> ExitStatus:
     else:
         _print_error(f"error: {line}")
     return ExitStatus.FAILED
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Return whether Ctrl-C has led to an error, which a library may have made of it."""
+    while error is not None:
+        # Pydantic's core keeps the text alone.
+        if isinstance(error, KeyboardInterrupt) or (
+            type(error).__name__ == "SchemaError" and "KeyboardInterrupt" in str(error)
+        ):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def flushed(status: ExitStatus) -> ExitStatus:

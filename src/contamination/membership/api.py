@@ -8,7 +8,7 @@
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -114,38 +114,46 @@ def membership_scores(
         raise InputError("there is no text to score; give one or more")
     definitions = {name: scores.score_named(name) for name in columns}
     for name, score in scores.SCORES.items():
-        if score.reads in scores.ARGUMENTS:
+        if score.needs in scores.ARGUMENTS:
             definitions[name] = score
     scorer = _open(model)
     shown, ids = _texts_and_tokens(scorer, texts, numbers)
-    ranked = any(score.reads == "rank" for score in definitions.values())
-    statistics = token_signals(scorer, ids, ranked=ranked)
-    parts: dict[str, Iterable[Any]] = {"text": shown}
-    if any(score.reads == "lower" for score in definitions.values()):
+    needed = {score.needs for score in definitions.values()}
+    statistics = token_signals(scorer, ids, ranked="rank" in needed)
+    log_probs = [text_statistics.log_probs for text_statistics in statistics]
+    statistics = _with_part(statistics, "text", shown)
+    if "lower" in needed:
         lower = tokenize(scorer.tokenizer, [text.lower() for text in shown])
-        parts["lower"] = text_log_probs(scorer, lower)
+        statistics = _with_part(statistics, "lower", text_log_probs(scorer, lower))
     if reference is not None:
-        log_probs = [text_statistics.log_probs for text_statistics in statistics]
-        parts["reference"] = _compare_with_reference(
+        pairs = _compare_with_reference(
             scorer, _open(reference), shown, ids, log_probs, numbers, per=reference_per
         )
+        statistics = _with_part(statistics, "reference", pairs)
     if neighbours:
-        parts["neighbours"] = _neighbour_log_probs(
-            scorer,
-            shown,
-            neighbours,
-            seed,
-            numbers,
-        )
-    for part, values in parts.items():
-        filled = []
-        for text_statistics, value in zip(statistics, values, strict=True):
-            field = {part: value}
-            filled.append(replace(text_statistics, **field))  # plain: any field
-        statistics = filled
+        changed = _neighbour_log_probs(scorer, shown, neighbours, seed, numbers)
+        statistics = _with_part(statistics, "neighbours", changed)
+    return _table(definitions, statistics)
+
+
+def _with_part(
+    statistics: Sequence[scores.TokenStatistics], part: str, values: Sequence[Any]
+) -> list[scores.TokenStatistics]:
+    """Return the statistics of texts with a value for each in the field `part`."""
+    filled = []
+    for of_text, value in zip(statistics, values, strict=True):
+        field = {part: value}
+        filled.append(replace(of_text, **field))  # plain: any field
+    return filled
+
+
+def _table(
+    definitions: Mapping[str, scores.Score], statistics: Sequence[scores.TokenStatistics]
+) -> pd.DataFrame:
+    """Return a column for each score whose part of the statistics is there, a row for each text."""
     table = {}
     for name, score in definitions.items():
-        if getattr(statistics[0], score.reads) is not None:
+        if getattr(statistics[0], score.needs) is not None:
             table[name] = list(map(score.compute, statistics))
     index = pd.RangeIndex(len(statistics), name="text")
     return pd.DataFrame(table, index=index, dtype=np.float64)

@@ -95,7 +95,7 @@ class Score:
         part in the comparison.
     k
         Reads the number in the name of a column; None: the score has none.
-    reads
+    needs
         The part of `TokenStatistics` that the score needs.
     missing
         Why a text may have no score; `{k}` stands for the number.
@@ -103,7 +103,7 @@ class Score:
 
     compute: Callable[..., float]
     k: Callable[[str], float | None] | None = None
-    reads: str = "log_probs"
+    needs: str = "log_probs"
     missing: str = ""
 
 
@@ -157,57 +157,57 @@ def _one_of_top(text: str) -> int | None:
     return TOP[TOP.index(int(text))]
 
 
-# `membership_scores` sees to it that the statistics that these read are there.
+# They take `TokenStatistics`, of which `membership_scores` fills what a score needs.
 
 
-def _min_k_plus_plus(read: Any, k: float) -> float:
-    std = np.maximum(read.std[1:], SMALLEST_STD)
-    return _lowest((read.log_probs[1:] - read.mean[1:]) / std, k)
+def _min_k_plus_plus(tokens: Any, k: float) -> float:
+    std = np.maximum(tokens.std[1:], SMALLEST_STD)
+    return _lowest((tokens.log_probs[1:] - tokens.mean[1:]) / std, k)
 
 
-def _entropy(read: Any, k: int | None = None) -> float:
+def _entropy(tokens: Any, k: int | None = None) -> float:
     if k is None:
-        return _mean(read.mean[1:])
-    return -_mean(read.top_entropy[1:, TOP.index(k)])
+        return _mean(tokens.mean[1:])
+    return -_mean(tokens.top_entropy[1:, TOP.index(k)])
 
 
-def _zlib(read: Any) -> float:
-    compressed = zlib.compress(read.text.encode())
-    return mean_log_prob(read.log_probs) / len(compressed)
+def _zlib(tokens: Any) -> float:
+    compressed = zlib.compress(tokens.text.encode())
+    return mean_log_prob(tokens.log_probs) / len(compressed)
 
 
-def _neighbour(read: Any) -> float:
-    neighbours = [mean_log_prob(log_probs) for log_probs in read.neighbours]
-    return mean_log_prob(read.log_probs) - _mean(np.array(neighbours))
+def _neighbour(tokens: Any) -> float:
+    neighbours = [mean_log_prob(log_probs) for log_probs in tokens.neighbours]
+    return mean_log_prob(tokens.log_probs) - _mean(np.array(neighbours))
 
 
 # The name of a column is a key and its k: min_k_20, entropy_5; entropy.
 SCORES = {
     # Mean log-probability, nats per token (Yeom et al. 2018; the baseline PPL of Shi).
-    "loss": Score(lambda read: mean_log_prob(read.log_probs)),
+    "loss": Score(lambda tokens: mean_log_prob(tokens.log_probs)),
     # Of the first k scored tokens (Fu, PPL_k); NaN for a text with fewer, as in the
     # public code.
     "ppl": Score(
-        lambda read, k: _mean(read.log_probs[1:][:k], k),
+        lambda tokens, k: _mean(tokens.log_probs[1:][:k], k),
         _count,
         missing="the text has fewer than {k} scored tokens",
     ),
     # Mean over the k% least probable tokens, max(1, floor(n k / 100)) (Min-K% Prob,
     # Shi, 3).
-    "min_k": Score(lambda read, k: _lowest(read.log_probs[1:], k), _percent),
+    "min_k": Score(lambda tokens, k: _lowest(tokens.log_probs[1:], k), _percent),
     # The same of probabilities, without the logarithm (Min k% Token, Fu, Table 4).
-    "min_prob": Score(lambda read, k: _lowest(np.exp(read.log_probs[1:]), k), _percent),
+    "min_prob": Score(lambda tokens, k: _lowest(np.exp(tokens.log_probs[1:]), k), _percent),
     # Mean over the k% lowest (log p - mu) / sigma, with mean and standard deviation of
     # the log-probability under the predictive distribution (Min-K%++, Zhang et al.
     # 2025).
     "min_k_pp": Score(_min_k_plus_plus, _percent, "mean"),
     # Share of tokens that are among the k most probable ones (Fu, Mem k, for A4).
-    "mem": Score(lambda read, k: float(np.mean(read.rank[1:] <= k)), _count, "rank"),
+    "mem": Score(lambda tokens, k: float(np.mean(tokens.rank[1:] <= k)), _count, "rank"),
     # As the public code of Fu has it, one position off: it compares the logits at
     # position t, which predict token t + 1, with token t, and counts ranks from 0: rank
     # <= k are k + 1 tokens.
     "mem_off_by_one": Score(
-        lambda read, k: float(np.mean(read.rank_off_by_one[1:] <= k + 1)), _count, "rank"
+        lambda tokens, k: float(np.mean(tokens.rank_off_by_one[1:] <= k + 1)), _count, "rank"
     ),
     # Minus the mean entropy of the predictive distributions, nats; with k, one of
     # `TOP`, of the k most probable tokens alone, sum of -p log p with p as it is (Fu,
@@ -215,32 +215,29 @@ SCORES = {
     "entropy": Score(_entropy, _one_of_top, "rank"),
     # Mean log-probability by the bytes of the compressed text (Carlini et al. 2021,
     # section 5.2).
-    "zlib": Score(
-        _zlib,
-        reads="text",
-    ),
+    "zlib": Score(_zlib, needs="text"),
     # Ratio of losses: of the text in lower case to the text as it is (Carlini et al.
     # 2021); NaN where the lower-case text has a single token.
     "lowercase": Score(
-        lambda read: _ratio(_mean(read.lower[1:]), mean_log_prob(read.log_probs)),
-        reads="lower",
+        lambda tokens: _ratio(_mean(tokens.lower[1:]), mean_log_prob(tokens.log_probs)),
+        needs="lower",
         missing="the text in lower case has a single token",
     ),
     # How much likelier than under a reference model (Watson et al. 2022; Shi's Smaller
     # Ref), and the ratio of the losses of the reference and the model (Carlini et al.
     # 2021).
     "reference_difference": Score(
-        lambda read: read.reference[0] - read.reference[1], reads="reference"
+        lambda tokens: tokens.reference[0] - tokens.reference[1], needs="reference"
     ),
     "reference_ratio": Score(
-        lambda read: _ratio(read.reference[1], read.reference[0]),
-        reads="reference",
+        lambda tokens: _ratio(tokens.reference[1], tokens.reference[0]),
+        needs="reference",
     ),
     # Mean loss of the neighbours less the loss of the text, nats per token (Mattern et
     # al. 2023); NaN where there is no neighbour, as of a text of one word, or one of a
     # single token.
     "neighbour": Score(
-        _neighbour, reads="neighbours", missing="the text has no neighbour of two tokens"
+        _neighbour, needs="neighbours", missing="the text has no neighbour of two tokens"
     ),
 }
 
@@ -282,9 +279,9 @@ def score_of_sides(name: str) -> Score:
     or neighbours, which no record of a side has.
     """
     score = score_named(name)
-    if score.reads in ARGUMENTS:
+    if score.needs in ARGUMENTS:
         raise InputError(
-            f"score {name} needs the {score.reads} that `membership` is given; compare "
+            f"score {name} needs the {score.needs} that `membership` is given; compare "
             "sides by a score of the model alone, such as loss or min_k_20",
             parameter="scores",
         )

@@ -2,12 +2,12 @@
 
 The rank of token t comes from the logits at position t-1, which predict it. The public
 code of Fu et al. (2025) compares the logits at position t with the token at t, which
-the model has just read; that rank is kept, too, under a name that says
-so.
+the model has just read; that rank is kept, too, under a name that says so.
 
 One pass over the output layer gives all that the scores need; ranks, and the entropy of
-the most probable tokens, take a third of it, and only if a score reads them. A block of logits is a
-few megabytes and is gone once it has been read. Log-probabilities are in float32.
+the most probable tokens, take a third of it, and only if a score needs them. A block of
+logits is a few megabytes and is gone once it has been read. Log-probabilities are in
+float32.
 """
 
 import math

@@ -74,7 +74,7 @@ def stated_config(source: ModelSource) -> PreTrainedConfig | None:
     if str(stated.get("model_type")) not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
         return None
     kept = {key: stated[key] for key in OPENING if key in stated}
-    with explain_load_errors(source.name):
+    with explain_load_errors(source.name, reads_config=True):
         return PreTrainedConfig.from_dict(kept, name_or_path=source.name)
 
 
@@ -95,7 +95,7 @@ def load_config(source: ModelSource) -> Any:
     language model, or it has more layers than any model or attention kernels from the
     hub.
     """
-    with explain_load_errors(source.name):
+    with explain_load_errors(source.name, reads_config=True):
         config = transformers.AutoConfig.from_pretrained(**source.location)
     _require_usable(config, source)
     if not _is_causal(config):
@@ -133,6 +133,11 @@ def context_length(source: ModelSource, config: Any) -> int:
     more was asked for than it allows.
     """
     limit = _longest_context(config)
+    if limit is not None and limit < 2:
+        raise InputError(
+            f"{source.name}: config.json states a context of {limit} tokens, and 2 are the "
+            "least; take the publisher's file again"
+        )
     context = limit if source.context is None else source.context
     if context is None:
         raise InputError(
@@ -202,7 +207,8 @@ def _without_memory(config: Any) -> "PreTrainedModel":
     """Return the network of a configuration, whose weights have shapes and no values."""
     named = str(config.name_or_path)
     # Drawing first values takes longer than building, even of weights that have none.
-    with explain_load_errors(named), torch.device("meta"), no_init_weights():
+    explained = explain_load_errors(named, reads_config=True)
+    with explained, torch.device("meta"), no_init_weights():
         network = transformers.AutoModelForCausalLM.from_config(config)
         network.tie_weights()
     return network

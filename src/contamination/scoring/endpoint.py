@@ -10,7 +10,8 @@ compare sequences give them in a random order.
 """
 
 import math
-from collections.abc import Generator, Iterator, Sequence
+import reprlib
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +24,7 @@ from contamination.files import sha256_of
 from contamination.randomness import random_stream
 from contamination.scoring.contract import start_token
 from contamination.scoring.endpoint_client import Client, require_name
-from contamination.scoring.endpoint_refusals import Rejected
+from contamination.scoring.endpoint_refusals import Filtered, Rejected
 from contamination.scoring.endpoint_trust import (
     ADVICE,
     FIRST_ASKED,
@@ -65,12 +66,13 @@ def read_answer(
     answer: Any,
     prompt: list[int],
     spelling: Spelling,
+    shown: Callable[[Any], str] = reprlib.repr,
 ) -> np.ndarray:
     """Return the log-probabilities of prompt[1:], float32, nats, from the JSON of an answer.
 
-    The format is a key of `FORMATS`. Raises OtherFormat if the answer is not in this
-    format, and InputError if the log-probabilities belong to other tokens, or may do
-    so, or are none.
+    The format is a key of `FORMATS`; `shown` is how a message shows a value of the
+    answer. Raises OtherFormat if the answer is not in this format, and InputError if the
+    log-probabilities belong to other tokens, or may do so, or are none.
     """
     positions: list[dict[Any, Any]]
     try:
@@ -88,7 +90,7 @@ def read_answer(
         counted = (answer.get("usage") or {}).get("prompt_tokens")
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         raise OtherFormat(f"the answer is not in the format {format!r}") from None
-    return checked(positions, counted, prompt, spelling)
+    return checked(positions, counted, prompt, spelling, shown)
 
 
 class EndpointRequest(NamedTuple):
@@ -204,10 +206,10 @@ class EndpointScorer:
                     kept = values[window.first - window.stop :]
                     yield window.sequence, window.scored, kept
             self._ask_probes(self._format, self._probes)
+        except OtherFormat as error:
+            raise InputError(f"{error}, unlike others before; {ADVICE}") from None
         except Rejected as error:
-            if error.about_length:
-                raise InputError(f"{error}; give a smaller context") from None
-            raise
+            raise InputError(f"{error}; {_fix_of(error)}") from None
 
     def _ask(
         self, format: str, requests: Sequence[EndpointRequest]
@@ -223,13 +225,11 @@ class EndpointScorer:
                 request = requests[number]
                 prompt = request.prompt.tolist()
                 try:
-                    values = read_answer(format, answer, prompt, self._spelling)
+                    values = read_answer(format, answer, prompt, self._spelling, self.client.shown)
                     if request.probe is not None:
                         self._trust.hear(request.probe, values)
                 except InputError as error:
-                    # What the server gave stands in there, and may hold the key.
-                    problem = self.client.redact(str(error))
-                    raise type(error)(f"{self.url}: {problem}") from None
+                    raise type(error)(f"{self.url}: {error}") from None
                 self.client.require_same_model(answer.get("model"))
                 if request.probe is None:
                     yield request.window, values
@@ -274,12 +274,21 @@ class EndpointScorer:
             except (Rejected, OtherFormat) as error:
                 reason = str(error)
                 if isinstance(error, Rejected) and error.about_length:
-                    raise InputError(f"{error}; give a smaller context") from None
+                    raise InputError(f"{error}; {_fix_of(error)}") from None
             else:
                 return format
         raise InputError(
             f"no way to the log-probabilities of a prompt ({reason}); {ADVICE}",
         )
+
+
+def _fix_of(refusal: Rejected) -> str:
+    """Return how to mend what a server refuses in the format that it knows."""
+    if refusal.about_length:
+        return "give a smaller context"
+    if isinstance(refusal, Filtered):
+        return "turn the filter of the server off"
+    return "look into the log of the server, and run it again: what is stored is kept"
 
 
 def _rules_of(tokenizer: PreTrainedTokenizerBase) -> str:

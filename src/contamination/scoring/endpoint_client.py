@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from random import uniform
@@ -31,7 +32,7 @@ from contamination.scoring.endpoint_refusals import (
     Rejected,
     may_pass,
 )
-from contamination.scoring.redaction import strike_out
+from contamination.scoring.redaction import shortened, whole_repr
 
 ATTEMPTS = 7  # tries of a request
 PATIENCE = 600.0  # seconds after which no try begins
@@ -39,8 +40,6 @@ LONGEST_TIMEOUT = 86_400.0  # seconds
 LONGEST_WAIT = 8.0  # seconds between tries, of our own
 LONGEST_RETRY_AFTER = 120.0  # seconds, where a server says when to come back
 MOST_AT_A_TIME = 512  # each has a connection, and systems allow about a thousand
-SHORT = 200  # characters of a server's own message
-LOOKED_AT = 20_000  # characters in which the key is looked for; no message shows more
 LARGEST = 1 << 24  # bytes of an answer, unpacked
 KEPT = (b"location", b"retry-after")  # headers
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -84,8 +83,8 @@ class Client:
         answer.
     requests_made, failures
         Requests with their retries, and those that failed, by reason.
-    reached
-        Whether any was answered.
+    reached, understood
+        Whether any was answered, and whether any answer was an object of JSON.
     """
 
     url: str
@@ -97,6 +96,7 @@ class Client:
     requests_made: int = field(default=0, init=False)
     failures: Counter[str] = field(default_factory=Counter, init=False)
     reached: bool = field(default=False, init=False)
+    understood: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         """Check the limits.
@@ -162,7 +162,7 @@ class Client:
 
         Raises InputError where it had another name before.
         """
-        name = printable(self.shorten(str(model or "")))
+        name = printable(self.shorten(model)) if isinstance(model, str) else ""
         self.served = self.served or name
         if name and name != self.served:  # routers and updates change the model
             raise InputError(
@@ -177,7 +177,7 @@ class Client:
         largest: int | None = None,
         if_filtered: Any = None,
     ) -> Generator[tuple[int, Any], None, None]:
-        """Post the bodies, some at a time; yield (index, JSON of the answer) as they arrive.
+        """Post the bodies, some at a time; yield (index, object of JSON) as answers arrive.
 
         An answer of more than `largest` bytes, unpacked, is refused; None is 16 MiB.
         `if_filtered` stands for the answer to a prompt that a filter refuses; None
@@ -233,8 +233,8 @@ class Client:
         client: httpx2.AsyncClient,
         body: dict[str, Any],
         largest: int,
-    ) -> Any:
-        """Return the JSON of the answer to one request.
+    ) -> dict[str, Any]:
+        """Return the object of JSON that answers one request.
 
         Raises `InputError` if there is none.
         """
@@ -252,9 +252,10 @@ class Client:
             else:
                 self.reached = True
                 if not may_pass(response):
-                    return self._read(response)
-                self.failures[f"HTTP {response.status_code}"] += 1
-                reason = f"HTTP {response.status_code} ({self._words(response)})"
+                    answer = self._read(response)
+                    if answer is not None:
+                        return answer
+                reason = self._failed(response)
                 seconds = response.headers.get("retry-after", "")  # or a date
                 if seconds.isascii() and seconds.isdecimal():
                     pause = min(float(seconds), LONGEST_RETRY_AFTER)
@@ -281,10 +282,7 @@ class Client:
                         "max_tokens"
                     )
         # As bytes: they may be of any encoding, or of none.
-        headers: list[tuple[bytes, bytes]] = []
-        for name, value in response.headers.raw:
-            if name.lower() in KEPT:
-                headers.append((name, value))
+        headers = [pair for pair in response.headers.raw if pair[0].lower() in KEPT]
         return httpx2.Response(
             response.status_code,
             headers=headers,
@@ -309,8 +307,19 @@ class Client:
         self.failures["broken connection"] += 1
         return f"broken connection ({problem})"
 
-    def _read(self, response: httpx2.Response) -> Any:
-        """Return the JSON of an answer; InputError says why it is none, and the fix."""
+    def _failed(self, response: httpx2.Response) -> str:
+        """Count an answer that another try may better, and return what is wrong with it."""
+        if response.is_success:
+            self.failures["broken answer"] += 1
+            return "the answer is no JSON object, unlike others before"
+        self.failures[f"HTTP {response.status_code}"] += 1
+        return f"HTTP {response.status_code} ({self._words(response)})"
+
+    def _read(self, response: httpx2.Response) -> dict[str, Any] | None:
+        """Return the object of JSON in an answer; InputError says why it is none, and the fix.
+
+        It is None for an answer that broke on its way: others before were objects.
+        """
         if response.is_redirect:
             target = self.shorten(response.headers.get("location", "no address"))
             raise InputError(
@@ -318,15 +327,19 @@ class Client:
             )
         if not response.is_success:
             raise self._refusal(response)
-        try:
+        answer: Any = None
+        with suppress(ValueError, RecursionError):
             answer = response.json()
-        except (ValueError, RecursionError):
+        if not isinstance(answer, dict):
+            if self.understood:
+                return None
             raise InputError(
-                f"{self.url}: the answer is not JSON; give the base URL of an "
+                f"{self.url}: the answer is no JSON object; give the base URL of an "
                 "OpenAI-compatible API, which mostly ends in /v1"
-            ) from None
-        if isinstance(answer, dict) and answer.get("error"):
+            )
+        if answer.get("error"):
             raise self._refusal(response)
+        self.understood = True
         return answer
 
     def _refusal(self, response: httpx2.Response) -> InputError:
@@ -366,14 +379,11 @@ class Client:
 
     def shorten(self, text: str) -> str:
         """Return a text from outside as one short line without the key."""
-        line = " ".join(self.redact(text[:LOOKED_AT]).split())
-        if len(line) <= SHORT:
-            return line
-        return line[: SHORT - 1] + "…"
+        return shortened(self._key, text)
 
-    def redact(self, text: str) -> str:
-        """Strike out the key, which some servers repeat; see `strike_out`."""
-        return strike_out(self._key, text)
+    def shown(self, value: Any) -> str:
+        """Return a value of an answer as one short line without the key."""
+        return self.shorten(whole_repr(value))
 
 
 def _parts_of(url: str) -> SplitResult:

@@ -18,8 +18,7 @@ nothing. A generated token comes with the value of the right row. Sent back at t
 of its prompt, it must get the same value again.
 """
 
-import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 from uuid import uuid4
@@ -123,14 +122,15 @@ def checked(
     counted: Any,
     prompt: Sequence[int],
     spelling: Spelling,
+    shown: Callable[[Any], str],
 ) -> np.ndarray:
     """Return the log-probabilities of prompt[1:], float32, nats, if they belong to it.
 
     `positions` has, for each token of the prompt, log-probabilities by the id or the
     text of a token, not checked yet; that of the first token is None. `counted` are the
-    tokens of the prompt as the server counts them; None or 0 if it does not. Raises
-    InputError if the log-probabilities belong to other tokens, or may do so, or are
-    none.
+    tokens of the prompt as the server counts them; None or 0 if it does not. `shown` is
+    how a message shows what the server gives. Raises InputError if the
+    log-probabilities belong to other tokens, or may do so, or are none.
     """
     if len(positions) != len(prompt):
         raise InputError(
@@ -142,7 +142,7 @@ def checked(
         names = [name for name in position if spelling.is_about(name, token)]
         if not names:
             raise InputError(
-                f"the server gives {reprlib.repr(next(iter(position), None))} at "
+                f"the server gives {shown(next(iter(position), None))} at "
                 f"position {number}, where {token} ({spelling.decode(token)!r}) was "
                 f"sent: it adds or drops tokens ({NO_EXTRAS}) or has another "
                 f"tokenizer; name the model's, or {ADVICE}"
@@ -152,13 +152,13 @@ def checked(
     # Of what is left out, the count is the proof.
     if (counted and counted != len(prompt)) or first:
         raise InputError(
-            f"the server counts {counted} tokens in a prompt of {len(prompt)}, or "
+            f"the server counts {shown(counted)} tokens in a prompt of {len(prompt)}, or "
             f"scores the first one, so it adds or drops some; {NO_EXTRAS}"
         )
     for number, value in enumerate(others, start=1):
         if not is_log_probability(value):
             raise InputError(
-                f"the server gives {reprlib.repr(value)} for the token at position "
+                f"the server gives {shown(value)} for the token at position "
                 f"{number}, which is no log-probability; check the model, turn prefix "
                 f"caching off, or {ADVICE}"
             )

@@ -73,12 +73,12 @@ class ScoringJob:
         run_in_all(self.open_store)
         run_in_all(partial(self.load_network, parts))
         self.served_before = self.store.served()
-        stages = [parts] if enough is None else self.parts_by_shard(parts)
+        rounds = [parts] if enough is None else self.parts_by_shard(parts)
         started = time.perf_counter()
         with self.record(parts), self.progress_bar(parts) as bar:
-            for shard, stage in enumerate(stages):
-                if stage:
-                    gather(partial(self.score_parts, stage, bar))
+            for shard, of_round in enumerate(rounds):
+                if of_round:
+                    gather(partial(self.score_parts, of_round, bar))
                 if enough is not None and enough(self.store, shard):
                     break
         if parts:
@@ -125,7 +125,7 @@ class ScoringJob:
     def _require_equal(self, sequence: ScoredSequence) -> None:
         """Raise InputError if an ordering has another log-probability than the store says."""
         shard, index = sequence.place
-        rows = self.store.sequences(shard, index)
+        rows = self.store.sequences(shard=shard, permutations=index)
         stored = next(row for row in rows if row.place == sequence.place)
         before = float(stored.nats.sum(dtype=np.float64))
         now = float(sequence.nats.sum(dtype=np.float64))
@@ -153,14 +153,10 @@ class ScoringJob:
 
     def parts_by_shard(self, parts: Sequence[Part]) -> list[list[Part]]:
         """Return the parts of each shard, cut where they reach into another one."""
-        stages: list[list[Part]] = []
-        for shard in range(self.store.header.shards):
-            wanted: set[int] = set()
-            for index, place in enumerate(self.places):
-                if place[0] == shard:
-                    wanted.add(index)
-            stages.append(keep_wanted(parts, wanted))
-        return stages
+        of_shards: list[set[int]] = [set() for _ in range(self.store.header.shards)]
+        for index, (shard, _) in enumerate(self.places):
+            of_shards[shard].add(index)
+        return [keep_wanted(parts, wanted) for wanted in of_shards]
 
     def record(self, parts: Sequence[Part]) -> AbstractContextManager[None]:
         """Return what keeps the record of this run, if there is anything to score."""

@@ -9,14 +9,21 @@ from contextlib import contextmanager
 import torch
 import transformers
 from accelerate.utils.memory import should_reduce_batch_size
+from huggingface_hub.errors import StrictDataclassError
 
-from contamination.errors import InputError
+from contamination.errors import InputError, brief
 from contamination.scoring.status import causes
+
+COMPLETE = "give a complete model: a directory, a .gguf file or a hub id"
+CONFIG = "a value in its config.json is wrong or missing: take the publisher's file again"
 
 
 @contextmanager
-def explain_load_errors(name: str) -> Iterator[None]:
-    """Raise `InputError` for whatever goes wrong while the model of that name is loaded."""
+def explain_load_errors(name: str, *, reads_config: bool = False) -> Iterator[None]:
+    """Raise `InputError` for whatever goes wrong while the model of that name is loaded.
+
+    With `reads_config` nothing but its configuration is used.
+    """
     verbosity = transformers.logging.get_verbosity()
     transformers.logging.set_verbosity_error()  # our line says what matters
     try:
@@ -27,6 +34,9 @@ def explain_load_errors(name: str) -> Iterator[None]:
         # Transformers, safetensors, pickle, hub: no common base class.
         reason = _reason(error)
         advice = _advice(error)
+        if advice is None:
+            is_config = reads_config and not isinstance(error, OSError)
+            advice = CONFIG if is_config and not name.endswith(".gguf") else COMPLETE
         message = f"{name}: the model cannot be loaded ({reason}); {advice}"
         parameter = "trust_remote_code" if "trust_remote_code" in str(error) else None
         raise InputError(message, parameter=parameter) from error
@@ -48,11 +58,11 @@ def _reason(error: Exception) -> str:
     # A pickle that is refused comes with the advice to run it.
     if not isinstance(error, pickle.UnpicklingError):
         text += f": {error}"
-    return " ".join(text.split())[:300]
+    return brief(text, 300)
 
 
-def _advice(error: Exception) -> str:
-    """Return how to mend what an error complains of."""
+def _advice(error: Exception) -> str | None:
+    """Return how to mend what an error complains of; None if it does not say."""
     from contamination.testsets.fetching import advice_on
 
     if is_out_of_memory(error):
@@ -61,6 +71,10 @@ def _advice(error: Exception) -> str:
         return "free some, or name a folder on a larger disk with HF_HOME"
     if "trust_remote_code" in str(error):
         return "read the code that comes with it, then allow it with trust_remote_code"
+    if "does not recognize this architecture" in str(error):
+        return "correct model_type in its config.json, or install a newer transformers"
+    if isinstance(error, StrictDataclassError):
+        return CONFIG
     if isinstance(error, ImportError):
         return "install what it requires"
     if "ignore_mismatched_sizes" in str(error):
@@ -71,4 +85,4 @@ def _advice(error: Exception) -> str:
         advice = advice_on(cause)
         if advice:
             return advice
-    return "give a complete model: a directory, a .gguf file or a hub id"
+    return None

@@ -45,7 +45,7 @@ def shuffled_places(store: Store, permutations: int) -> list[Place]:
     """Return the places of a full store, shard by shard, each in a random order of its own."""
     places: list[Place] = []
     for shard in range(store.header.shards):
-        size = store.shard_size(shard, permutations)
+        size = store.shard_size(shard, permutations=permutations)
         order = order_of_work(store.header, size, "units", shard)
         places += [(shard, index) for index in order.tolist()]
     return places

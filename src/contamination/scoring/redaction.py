@@ -3,11 +3,17 @@
 import base64
 import html
 import re
+import reprlib
 from collections.abc import Iterator
+from typing import Any
 from urllib.parse import unquote
 
 STRUCK = "***"
 MOST_ENCODED = 8  # times that a text may be encoded over
+SHORT = 200  # characters of a server's own message
+LOOKED_AT = 20_000  # characters in which the key is looked for; no message shows more
+_REPR = reprlib.Repr()
+_REPR.maxstring = 1 << 24  # as much as an answer may hold
 # A run of backslashes is tried once, from its first one.
 _ESCAPED = re.compile(r"(?<!\\)\\+(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([\"'/nrt]))")
 _NAMED = {"n": "\n", "r": "\r", "t": "\t"}
@@ -21,7 +27,8 @@ def strike_out(key: str, text: str) -> str:
     """Return a text without a key: in any case, in escapes, base64 or hexadecimal digits.
 
     Escapes are decoded in what is returned. A text that is escaped more than
-    MOST_ENCODED times over is not shown. Nothing is struck out for an empty key.
+    MOST_ENCODED times over, or by numbers of thousands of digits, is not shown. Nothing
+    is struck out for an empty key.
     """
     if not key:
         return text
@@ -35,6 +42,25 @@ def strike_out(key: str, text: str) -> str:
 
     shown = _HEXADECIMAL.sub(without_key, shown)
     return _BASE64.sub(without_key, shown)
+
+
+def shortened(key: str, text: str) -> str:
+    """Return a text as one line of at most SHORT characters, without a key."""
+    plain = strike_out(key, text[:LOOKED_AT])
+    line = " ".join(plain.split())
+    if key and len(text) > LOOKED_AT and len(line) < LOOKED_AT // 2:
+        return STRUCK  # a part of the key may end what was looked at, close behind
+    if len(line) <= SHORT:
+        return line
+    return line[: SHORT - 1] + "…"
+
+
+def whole_repr(value: Any) -> str:
+    """Return the `repr` of a value of JSON, not nested deeply, its strings uncut.
+
+    A string that is cut may end in a part of a key, which nothing strikes out.
+    """
+    return _REPR.repr(value)
 
 
 def _is_encoded_in(run: str, key: str, times: int) -> bool:
@@ -56,9 +82,12 @@ def _holds(text: str, key: str, times: int) -> bool:
 
 
 def _without_escapes(text: str) -> str | None:
-    """Return a text in which nothing is escaped; None if it was escaped too often."""
+    """Return a text in which nothing is escaped; None if it was escaped too often, or too long."""
     for _ in range(MOST_ENCODED):
-        decoded = _decoded_once(text)
+        try:
+            decoded = _decoded_once(text)
+        except ValueError:  # the number of a character has more digits than Python reads
+            return None
         if decoded == text:
             return text
         text = decoded

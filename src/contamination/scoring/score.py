@@ -198,4 +198,4 @@ def _variant_job(
     )
     store = store_of(directory, header)
     reader = VariantReader(store, scorer, groups)
-    return ScoringJob(store, scorer, reader, store.places(0), replace=replace)
+    return ScoringJob(store, scorer, reader, store.places(), replace=replace)

@@ -100,7 +100,7 @@ def sum_store(store: Store, directory: Path, *, permutations: int) -> None:
     sums = list(store.sums(permutations))
     summed = create_store(directory, dataclasses.replace(store.header, summed=True), replace=True)
     no_examples = np.empty(0, np.int32)
-    places = store.places(permutations)
+    places = store.places(permutations=permutations)
     rows = zip(places, sums, strict=True)
     summed.append((place, no_examples, nats) for place, nats in rows)
     for record in store.records():

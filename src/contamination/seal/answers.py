@@ -10,14 +10,17 @@ of "2, 3 and 6" they take whatever was published.
 
 The rules, in order:
 
-1. What a reasoning model thinks (`<think> ... </think>`) is left out; so is all that
-   follows a thought that never ends.
-2. Where an answer is declared ("ANSWER: x", "The answer is x", "#### x", `\\boxed{x}`),
-   only that counts. Several declarations have to name the same answer.
+1. What a reasoning model thinks (`<think> ... </think>`, `[THINK] ... [/THINK]`, the
+   channel "analysis") is left out; so is all that follows a thought that never ends.
+2. Where an answer is declared ("ANSWER: x", "The answer is x", "#### x", `\\boxed{x}`,
+   `<answer>x</answer>`), only that counts. Behind "The answer is" it may be the next
+   paragraph, and behind a heading "Answer" the last line. Several declarations have to
+   name the same answer.
 3. Without one, a text of at most MOST_CHARACTERS counts as a whole; a longer one
    commits to none.
 4. A right answer is named by a text that is it as a whole, or in which it stands as a
-   word, and no other right answer does. Not where the text denies something ("not",
+   word, and no other right answer does. A name in a writing without blanks, such as
+   Chinese, stands anywhere. Not where the text denies something ("not",
    "neither", "except"), nor as an entry of a list ("2 and 4", "ash or elm"), nor, if it
    is a number or the letter of an option, beside another number or letter.
 """
@@ -26,28 +29,53 @@ import re
 from collections.abc import Sequence, Set
 
 MOST_CHARACTERS = 200
+_TAGS = r"think|thinking|reasoning"
 _THOUGHT = re.compile(
-    r"<(think|thinking|reasoning)>.*?(</\1>|\Z)",
+    rf"[<\[]({_TAGS})[>\]].*?(?:[<\[]/\1[>\]]|\Z)"
+    r"|<\|channel\|>analysis\b.*?(?=<\|channel\|>final\b|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
-_END_OF_THOUGHT = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
-_DECLARED = re.compile(
-    r"^\W*(?:(?:my|the|final|correct|right|best)\s+)*answer\W*(?::|=|\bis\b:?)(.+)$"
-    r"|\b(?:final|correct|right|best|the|my)\s+answer\s+(?:is|would\s+be|must\s+be):?(.+)$"
-    r"|^\s*####(.+)$"
-    r"|\\boxed\{([^{}]*)\}",
-    re.IGNORECASE | re.MULTILINE,
-)
-_DENIED = re.compile(r"\b(?:not|neither|nor|except|never)\b|n['’]t\b", re.IGNORECASE)
-_ENTRY_BEFORE = re.compile(r"(?:\b(?:and|or|nor)|[,;/&])\s*$", re.IGNORECASE)
-_ENTRY_AFTER = re.compile(
-    r"\s*(?:(?:,\s*)?(?:and|or|nor)\b|[;/&]\s*\w|,[^,]*(?:,|\band\b|\bor\b))",
+_END_OF_THOUGHT = re.compile(
+    rf"[<\[]/(?:{_TAGS})[>\]]|<\|channel\|>final[^<]*<\|message\|>",
     re.IGNORECASE,
 )
+# Each part stops at the end of a line, or skips lines without letters and digits, so that a
+# text is read in time proportional to its length.
+_ANSWER = r"[^\w\n]*(?:(?:my|the|final|correct|right|best)[^\S\n]+)*answer[^\w\n:=]*"
+_HERE = r"([^\w\n]*\w.*)"
+_BELOW = r"(?:[^\w\n]*\n)+([^\w\n]*\w.*(?:\n[^\S\n]*\S.*)*)"  # a paragraph
+_DECLARED = re.compile(
+    rf"^{_ANSWER}(?:[:=]|\bis\b){_HERE}"
+    r"|\b(?:final|correct|right|best|the|my)\s+answer\s+(?:is|would\s+be|must\s+be)\b"
+    rf"(?:{_HERE}|{_BELOW})"
+    r"|^[^\S\n]*####(.+)$"
+    r"|\\boxed\{((?:[^{}]|\{[^{}]*\})*)\}"
+    r"|<answer>([^<]*)</answer>",
+    re.IGNORECASE | re.MULTILINE,
+)
+_HEADING = re.compile(rf"{_ANSWER}[:=]?[^\w\n]*", re.IGNORECASE)
+_WORD = re.compile(r"\w")
+# Thai, Lao, Burmese, Khmer, Kana and Han, which are written without blanks.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_NO_BLANK = re.compile(f"[{_UNSPACED}]")
+_BEFORE = rf"(?<![^\W{_UNSPACED}])"  # no word of an alphabet with blanks goes on here
+_AFTER = rf"(?![^\W{_UNSPACED}]|\.\w)"
+_DENIED = re.compile(
+    r"\b(?:not|neither|nor|except|never)\b|n['’]t\b"
+    "|不是|不会|不會|并非|並非|没有|沒有|ではない|じゃない|ではありません|ไม่",
+    re.IGNORECASE,
+)
+_ENTRY_BEFORE = re.compile(r"(?:\b(?:and|or|nor)|[,;/&、和或与與及])\s*$", re.IGNORECASE)
+_ENTRY_AFTER = re.compile(
+    r"\s*(?:(?:,\s*)?(?:and|or|nor)\b|[;/&]\s*\w|,[^,]*(?:,|\band\b|\bor\b)|[、和或与與及])",
+    re.IGNORECASE,
+)
+# An answer, with the marks of Chinese and Japanese.
+_AROUND = " .,;:!?\"'`*()[]$\u3001\u3002\u300c\u300d\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f"
 _WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)\.0+")
 _NUMBER = re.compile(r"\d(?:[\d.,]*\d)?")
 # Of an option: neither "I" nor the article.
-_LETTER = re.compile(r"(?<![\w'’])(?:A(?!\s+[a-z])|[B-HJ-Z])(?![\w'’])")
+_LETTER = re.compile(rf"{_BEFORE}(?<!['’])(?:A(?!\s+[a-z])|[B-HJ-Z])(?!['’]){_AFTER}")
 
 
 def committed(completion: str) -> tuple[str, ...]:
@@ -57,9 +85,13 @@ def committed(completion: str) -> tuple[str, ...]:
     ('6',)
     """
     text = _without_thoughts(completion).strip()
-    declared = [_line(_first(match.groups())) for match in _DECLARED.finditer(text)]
-    if declared:
-        return tuple(declared)
+    declared = [_first(match.groups()) for match in _DECLARED.finditer(text)]
+    lines = [line for line in text.split("\n") if _WORD.search(line)]
+    if len(lines) > 1 and _HEADING.fullmatch(lines[-2]):
+        declared.append(lines[-1])
+    different = dict.fromkeys(_line(each) for each in declared if _WORD.search(each))
+    if different:
+        return tuple(different)
     if text and len(text) <= MOST_CHARACTERS:
         return (_line(text),)
     return ()
@@ -102,7 +134,7 @@ def said(text: str) -> str:
     >>> said("2.0")
     '2'
     """
-    answer = _line(text).casefold().strip(" .,;:!?\"'`*()[]$")
+    answer = _line(text).casefold().strip(_AROUND)
     whole = _WHOLE_NUMBER.fullmatch(answer)
     return answer if whole is None else whole[1]
 
@@ -163,8 +195,10 @@ def _match(name: str, text: str) -> re.Match[str] | None:
 
 def _pattern(name: str) -> re.Pattern[str]:
     if _is_letter(name):
-        return re.compile(rf"(?<![\w.]){name.upper()}(?!\w|\.\w)")
-    return re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w|\.\w)", re.IGNORECASE)
+        return re.compile(rf"{_BEFORE}(?<!\.){name.upper()}{_AFTER}")
+    before = "" if _NO_BLANK.match(name[0]) else rf"{_BEFORE}(?<!\.)"
+    after = "" if _NO_BLANK.match(name[-1]) else _AFTER
+    return re.compile(before + re.escape(name) + after, re.IGNORECASE)
 
 
 def _alone(name: str, text: str) -> bool:

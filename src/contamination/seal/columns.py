@@ -4,25 +4,32 @@ The names of other columns do not decide that: anybody may call what a model wro
 `output`, `gpt4` or `raw`. So a table may have no other column that a model could have
 written. None could have written a field of the published record, a column that gives
 the published answer in every row, a judgement or another number beside texts, or a
-text that is the same in every row. Where `answer` itself is the published answer in
-nearly every row, it may be copied from the set, and less is taken on trust: no text,
-though it is always the same, and no field of the record if no model is named.
+text that is the same in every row.
+
+Where `answer` itself is the published answer in nearly every row, it may be copied from
+the set, and what the model wrote may be a number, a judgement or nothing. Then every
+other column has to be accounted for: it repeats a field of the record in a table that
+names its model, gives the published answer, or is true exactly where `answer` is the
+published one. `prompt` and `messages` must end alike in all rows after the texts of
+their records: a reply would stand there.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 from contamination.errors import InputError
-from contamination.seal.answers import said
+from contamination.seal.answers import named, said
 from contamination.seal.questions import Questions
-from contamination.testsets.logs.record import Log
-from contamination.testsets.logs.table import SHOWN, Row
+from contamination.testsets.logs.record import Log, leaves, text_of
+from contamination.testsets.logs.table import REPLIES, SHOWN, Row
 
-KNOWN = frozenset({*Row.model_fields, *SHOWN})
 NOT_TEXT = frozenset({"", "true", "false", "none", "null"})
 NO_ANSWERS = (None, 0, 1)  # nothing, or a judgement
 MOST_TOLD = 5  # columns in a message
+_TAG = re.compile(r"<[^<>]*>")
+_REPLY = re.compile(rf"\b(?:{'|'.join(sorted(REPLIES))})\b\W*\w", re.IGNORECASE)
 _Rows = Sequence[Mapping[str, Any]]
 
 
@@ -46,35 +53,43 @@ def refuse_unclear(log: Log, places: Sequence[int], questions: Questions) -> Non
     rows = [record.row for record in log.records if record.row]
     if not rows:
         return
-    hits = 0
-    counted = 0
-    for record, place in zip(log.records, places, strict=True):
+    hits = dict[int, bool]()  # by the number of the row
+    for number, (record, place) in enumerate(zip(log.records, places, strict=True)):
         if place in questions.published:
-            counted += 1
-            hits += questions.named_by(record, place) == questions.published[place]
-    is_key = nearly_all(hits, counted)
+            hits[number] = questions.named_by(record, place) == questions.published[place]
+    is_key = nearly_all(sum(hits.values()), len(hits))
     unclear = list[str]()
     for name in dict.fromkeys(chain.from_iterable(rows)):
-        if name in KNOWN or name == questions.key:
+        if name in Row.model_fields or name == questions.key:
             continue
-        if not _may_be_written(name, rows, is_key=is_key):
-            continue
-        if not _is_of_the_set(name, rows, places, questions, is_key=is_key):
+        if name in SHOWN:
+            clear = not is_key or _ends_alike(name, rows, places, questions)
+        elif is_key:
+            clear = _judges(name, rows, hits) or _is_of_the_set(
+                name, rows, places, questions, is_key=True
+            )
+        else:
+            clear = not _may_be_written(name, rows) or _is_of_the_set(
+                name, rows, places, questions, is_key=False
+            )
+        if not clear:
             unclear.append(f"`{name}`")
     if not unclear:
         return
-    share = f" (the published answer in {hits:,} of {counted:,} rows)" if is_key else ""
+    share = ""
+    if is_key:
+        share = f" (the published answer in {sum(hits.values()):,} of {len(hits):,} rows)"
     raise InputError(
         f"{log.path}: what the model wrote may be in `answer`{share} or in "
-        f"{', '.join(unclear[:MOST_TOLD])}; give `id`, `model`, what the model wrote as `answer` "
-        "and what it was shown as `prompt`, and take the other columns out"
+        f"{', '.join(unclear[:MOST_TOLD])}; give `id`, `model`, in `answer` what the model wrote "
+        "and never the right answer, in `prompt` what it was shown, and no other column"
     )
 
 
-def _may_be_written(name: str, rows: _Rows, *, is_key: bool) -> bool:
+def _may_be_written(name: str, rows: _Rows) -> bool:
     """Return whether the values of a column are of the kind that a model writes."""
     values = [row.get(name) for row in rows]
-    if not is_key and len({str(value) for value in values}) == 1:
+    if len({str(value) for value in values}) == 1:
         return False
     if any(_is_text(value) for value in values):
         return True
@@ -82,6 +97,48 @@ def _may_be_written(name: str, rows: _Rows, *, is_key: bool) -> bool:
         return False
     numbers = [_number(value) for value in values]
     return any(number not in NO_ANSWERS for number in numbers)
+
+
+def _judges(name: str, rows: _Rows, hits: Mapping[int, bool]) -> bool:
+    """Return whether a column is true where `answer` is the published one, and false elsewhere."""
+    judgements = [said(str(rows[number].get(name))) for number in hits]
+    return judgements == [str(hit).casefold() for hit in hits.values()]
+
+
+def _ends_alike(name: str, rows: _Rows, places: Sequence[int], questions: Questions) -> bool:
+    """Return whether all prompts end alike after the texts of their records, in no reply.
+
+    The texts are those of the fields that every prompt shows, as they stand there first.
+    """
+    prompts = [_line(text_of(row.get(name))) for row in rows]
+    shown: list[list[str]] = [[] for _ in rows]
+    for field in questions.records[0]:
+        texts = [_texts(questions.records[place].get(field)) for place in places]
+        in_every = all(map(_are_in, texts, prompts))
+        if field == questions.answers_of or not in_every:
+            continue
+        for of_row, some in zip(shown, texts, strict=True):
+            of_row += some
+    ends = set[str]()
+    for prompt, texts_of_row in zip(prompts, shown, strict=True):
+        stops = [prompt.index(text) + len(text) for text in texts_of_row]
+        ends.add(prompt[max(stops, default=0) :])
+    end = ends.pop()
+    if ends or _REPLY.search(_TAG.sub(" ", end)):
+        return False
+    return all(named(end, questions.names[place]) is None for place in places)
+
+
+def _texts(value: Any) -> list[str]:
+    return [_line(leaf) for leaf in leaves(value) if isinstance(leaf, str)]
+
+
+def _are_in(texts: Sequence[str], prompt: str) -> bool:
+    return all(text in prompt for text in texts)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _is_of_the_set(

@@ -8,13 +8,16 @@ and the number of such *hits* is a sum of independent coins: `statistics.hits_lo
 is exact. An answer that is none of the k says nothing. Which one was named,
 `seal.answers` reads from what the model wrote, never from a score.
 
-Four things make answers depend on the key without any training:
+Five things make answers depend on the key without any training:
 
 - A prompt that shows other records of the set with their published answers. Such a log
   is refused where its prompts are in it.
 - A prompt that shows the published answer of its own record. Prompts are tested by the
   law of hits, as answers are: the published one may not be the right answer that they
   name most often in too many records for chance.
+- A choice that offers the published answer and not every other right one, such as
+  continuations of which the likeliest counts: who knows what is right takes the
+  published one, for want of another. What was offered is tested by the same law.
 - A choice of records by their score. A model whose logs do not hold all records of the
   set, each once, is one of which nothing can be said. Nor can it where nearly all
   answers that name a right one are hits, and those that name none could have been
@@ -29,21 +32,28 @@ A choice among whole logs, such as the best of ten runs, cannot be seen here.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from pathlib import Path
 
 from contamination import statistics
-from contamination.audit.decision import PROOF, strength
+from contamination.audit.decision import strength
 from contamination.audit.objections import Conclusion
 from contamination.errors import InputError, brief
-from contamination.seal.columns import nearly_all, refuse_unclear
+from contamination.seal.columns import refuse_unclear
+from contamination.seal.doubts import (
+    Answer,
+    Rule,
+    blank_reasons,
+    counted,
+    coverage_reasons,
+    differ,
+    told_reasons,
+)
 from contamination.seal.files import SealedSet
 from contamination.seal.questions import Questions
 from contamination.statistics.results import p_from_log10
 from contamination.testsets.logs.record import Log
 
-Rule = Literal["first", "majority"]
 MOST_QUOTED = 60  # characters of an answer
-SEVERAL = "several different answers"
 
 
 @dataclass(frozen=True)
@@ -97,25 +107,7 @@ class ModelAnswers:
 
     def conclusion(self, level: float) -> Conclusion:
         """Return the verdict at a level, by the corrected p-value."""
-        if self.reason:
-            return "cannot say"
-        if self.holm_p <= level or self.floor <= level:
-            return strength(self.holm_p, level)
-        return "cannot say"
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """The right answer that a model named (None: none, or several), and when.
-
-    `told` are the right answers that the prompt names most often.
-    """
-
-    file: int
-    epoch: int
-    pick: int | None
-    text: str
-    told: frozenset[int]
+        return "cannot say" if self.reason else strength(self.holm_p, level)
 
 
 def audit_logs(
@@ -170,16 +162,18 @@ def audit_logs(
         rows.append(row)
     adjusted = statistics.adjust(log10_p=[row.log10_p for row in rows], method="holm")
     pairs = zip(rows, adjusted.p, strict=True)
-    return [replace(row, holm_p=float(p)) for row, p in pairs]
+    return [_corrected(row, float(p), questions.level) for row, p in pairs]
 
 
 def _read_answers(
     logs: Iterable[Log], questions: Questions
-) -> tuple[dict[str, dict[int, list[_Answer]]], dict[str, int]]:
+) -> tuple[dict[str, dict[int, list[Answer]]], dict[str, int]]:
     """Return the answers of each model, by place, and how many records its logs claim and lack."""
-    answers: dict[str, dict[int, list[_Answer]]] = {}
+    answers: dict[str, dict[int, list[Answer]]] = {}
     unread: dict[str, int] = {}
+    named_after = dict[str, Path | None]()
     for file, log in enumerate(logs):
+        _refuse_same_path_names(log, named_after)
         places = [questions.place_of(record) for record in log.records]
         refuse_unclear(log, places, questions)
         places_held: dict[str, set[int]] = {}
@@ -188,13 +182,30 @@ def _read_answers(
             of_model = answers.setdefault(record.model, {})
             if place in questions.to_ask:
                 pick = questions.named_by(record, place)
-                told = questions.told_by(record, place)
-                answer = _Answer(file, record.epoch, pick, record.completion, told)
+                told = questions.told_by(record.prompt, record, place)
+                offered = questions.told_by(record.offered, record, place)
+                answer = Answer(file, record.epoch, pick, record.completion, told, offered)
                 of_model.setdefault(place, []).append(answer)
         for model, held in places_held.items():
             lost = max(0, (log.claimed or 0) - len(held))
             unread[model] = unread.get(model, 0) + lost
     return answers, unread
+
+
+def _refuse_same_path_names(log: Log, named_after: dict[str, Path | None]) -> None:
+    """Raise InputError where a model has its name of a path, and another log has it, too.
+
+    `named_after` are the paths of the models so far; None where a log says the name itself.
+    """
+    for model in dict.fromkeys(record.model for record in log.records):
+        path = log.named_after.get(model)
+        first = named_after.setdefault(model, path)
+        if first != path:
+            raise InputError(
+                f"{path or first} does not say which model answered, and another log has answers "
+                f"of a model {model!r}, too; give logs that name their model (a table: in the "
+                "column `model`), or give the file another name"
+            )
 
 
 def _refuse_like_names(models: Iterable[str]) -> None:
@@ -211,7 +222,7 @@ def _refuse_like_names(models: Iterable[str]) -> None:
 
 def _count_hits(
     model: str,
-    answers: Mapping[int, Sequence[_Answer]],
+    answers: Mapping[int, Sequence[Answer]],
     questions: Questions,
     epochs: Rule | None,
     *,
@@ -224,24 +235,20 @@ def _count_hits(
     to have and lack, and `models` those of all logs.
     """
     picks = {}
-    differing = 0
-    repeated = 0
     for place, of_record in answers.items():
-        pick = _counted(of_record, epochs)
+        pick = counted(of_record, epochs)
         if pick is not None:
             picks[place] = pick
-        differing += _differ(of_record)
-        repeated += len(of_record) > 1
     hits = sum(questions.published[place] == pick for place, pick in picks.items())
     chances = [1 / len(questions.names[place]) for place in picks]
     log10_p = statistics.hits_log10_p(hits, chances)
     level = questions.level / models
     missing = max(lost, len(questions.to_ask) - len(answers))
-    reasons = _reasons(missing, differing, epochs)
-    reasons += _told_reasons(answers, questions)
+    reasons = coverage_reasons(missing, answers, epochs)
+    reasons += told_reasons(answers, questions)
     if not reasons and log10_p <= math.log10(questions.level):
         chance_of_all = [1 / len(questions.names[place]) for place in answers]
-        reasons += _blank_reasons(hits, len(picks), chance_of_all, models=models)
+        reasons += blank_reasons(hits, len(picks), chance_of_all, models=models)
     return ModelAnswers(
         model=model,
         records=len(answers),
@@ -254,109 +261,30 @@ def _count_hits(
         holm_p=1.0,
         floor=min(1.0, models * math.prod(chances)),
         missing=missing,
-        repeated=repeated,
-        differing=differing,
+        repeated=sum(len(of_record) > 1 for of_record in answers.values()),
+        differing=sum(map(differ, answers.values())),
         unnamed=_first_unnamed(answers.values()),
         reason=" and ".join(reasons),
     )
 
 
-def _reasons(missing: int, differing: int, epochs: Rule | None) -> list[str]:
-    """Return what the logs of a model lack."""
-    reasons = list[str]()
-    if missing:
-        reasons.append(
-            f"{missing:,} of its records are missing (if the evaluation had a limit, state it)"
+def _corrected(row: ModelAnswers, holm_p: float, level: float) -> ModelAnswers:
+    """Return the test of a model with its corrected p-value, and whether it had enough answers."""
+    reason = row.reason
+    if not reason and min(holm_p, row.floor) > level:
+        reason = (
+            f"{row.admissible:,} answers that name exactly one right answer are too few for a "
+            f"p-value of {level:g}"
         )
-    if differing and epochs is None:
-        reasons.append(
-            f"{differing:,} of its records have {SEVERAL} (state which epochs count)",
-        )
-    return reasons
+        if row.unnamed:
+            reason += f"; another answer is {row.unnamed!r}"
+    return replace(row, holm_p=holm_p, reason=reason)
 
 
-def _told_reasons(
-    answers: Mapping[int, Sequence[_Answer]],
-    questions: Questions,
-) -> list[str]:
-    """Return that prompts name published answers too often for chance, if they do.
-
-    A prompt that names all right answers alike, as a list of options does, says nothing.
-    """
-    chances = list[float]()
-    hits = 0
-    for place, of_record in answers.items():
-        told = frozenset[int]().union(*(answer.told for answer in of_record))
-        right = len(questions.names[place])
-        if 0 < len(told) < right:
-            chances.append(len(told) / right)
-            hits += questions.published[place] in told
-    if statistics.hits_log10_p(hits, chances) > math.log10(questions.level):
-        return []
-    return [
-        f"{hits:,} of its prompts name the published answer of their own record more often than "
-        f"other right ones, where chance would make it {sum(chances):,.0f} (give logs of prompts "
-        "without answers)"
-    ]
-
-
-def _blank_reasons(
-    hits: int,
-    named: int,
-    chances: Sequence[float],
-    *,
-    models: int,
-) -> list[str]:
-    """Return that answers which name no right one could hide misses, if they could.
-
-    `chances` are those of all records that the model was asked.
-    """
-    blank = len(chances) - named
-    if blank == 0 or not nearly_all(hits, named):
-        return []
-    p = min(1.0, models * p_from_log10(statistics.hits_log10_p(hits, chances)))
-    if p <= PROOF:
-        return []
-    return [
-        f"{hits:,} of {named:,} answers that name a right one are hits, and {blank:,} name none "
-        f"or several: if somebody chose these by the score, p could be {p:.2g} (give what the "
-        "model wrote to each record)"
-    ]
-
-
-def _first_unnamed(answers: Iterable[Sequence[_Answer]]) -> str:
+def _first_unnamed(answers: Iterable[Sequence[Answer]]) -> str:
     """Return the beginning of the first answer that names no right answer, or several."""
     for of_record in answers:
         for answer in of_record:
             if answer.pick is None:
                 return brief(answer.text, MOST_QUOTED)
     return ""
-
-
-def _differ(answers: Sequence[_Answer]) -> bool:
-    return len({answer.pick for answer in answers}) > 1
-
-
-def _counted(answers: Sequence[_Answer], epochs: Rule | None) -> int | None:
-    """Return the answer to one record that counts; None if none does."""
-    if epochs == "first":
-        return min(answers, key=_when).pick
-    picks = [answer.pick for answer in answers if answer.pick is not None]
-    if epochs == "majority":
-        return _most_frequent(picks)
-    if _differ(answers):
-        return None
-    return answers[0].pick
-
-
-def _when(answer: _Answer) -> tuple[int, int]:
-    return answer.file, answer.epoch
-
-
-def _most_frequent(picks: Sequence[int]) -> int | None:
-    counts = {pick: picks.count(pick) for pick in picks}
-    most = max(counts.values(), default=0)
-    best = [pick for pick, count in counts.items() if count == most]
-    if len(best) != 1:
-        return None
-    return best[0]

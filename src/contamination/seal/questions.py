@@ -1,22 +1,23 @@
 """The records of a sealed set that models were asked, and what their answers are called.
 
-A record of a log is told by its id, else by its number; its prompt has to show the text
+A record of a log is told by its id, else by its number; its prompt has to show the texts
 that the set has there, and no other record of the set.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import chain
 
 from contamination.errors import InputError
 from contamination.seal.answers import count_mentions, named, said
 from contamination.seal.draws import Drawn
 from contamination.seal.files import SealedSet
+from contamination.seal.labels import shown_labels
 from contamination.seal.shots import Shots
-from contamination.testsets.logs.record import LogRecord, text_of
+from contamination.testsets.logs.record import LogRecord, leaves, text_of
 from contamination.testsets.option_texts import LETTERS
 from contamination.testsets.records import ID_FIELDS
-from contamination.testsets.templates import parse
+from contamination.testsets.templates import Template, look_up, parse
 
 
 class Questions:
@@ -45,7 +46,7 @@ class Questions:
         self.count = _count_asked(self.name, len(records), limit)
         self.drawn = sealed.drawn
         self.answers_of = str(sealed.seal.answers_of)  # the field
-        self.names = [_names(drawn, {}) for drawn in sealed.drawn]
+        self.names = [_names(drawn, None) for drawn in sealed.drawn]
         self.published: dict[int, int] = {}
         for place, drawn in enumerate(sealed.drawn):
             if drawn.variants.choices("answers"):
@@ -58,11 +59,10 @@ class Questions:
         for place, name in enumerate(ids):
             if name not in repeated:
                 self.places[name] = place
-        # A record is recognised by the longest text that every example shows of it.
-        shown = sorted(parse(sealed.seal.template).fields - {sealed.seal.answers_of})
-        self.texts = [_longest(record, shown) for record in records]
+        template = parse(sealed.seal.template)
+        texts = [_shown_texts(record, template, self.answers_of) for record in records]
         called = [sorted(set[str]().union(*names)) for names in self.names]
-        self.shots = Shots(self.texts, ids, called)
+        self.shots = Shots(texts, ids, called)
 
     def place_of(self, record: LogRecord) -> int:
         """Return the place of a record of a log in the set: by its id, else number.
@@ -72,12 +72,12 @@ class Questions:
         """
         called = f"record {record.id or record.number!r}"
         # A table need not hold the text of its records.
-        text = "" if record.row else _line(text_of([record.prompt, record.doc]))
+        text = "" if record.row else text_of([record.prompt, record.doc])
         place = self.places.get(str(record.doc.get(self.key, record.id)))
         if place is None and (text or not self.places):
             place = record.number
-        known = place is not None and 0 <= place < len(self.texts)
-        if place is None or not known or (text and self.texts[place] not in text):
+        known = place is not None and 0 <= place < len(self.records)
+        if place is None or not known or (text and not self.shots.is_in(text, place)):
             raise InputError(
                 f"{record.place}: {called} is not one of {self.name} as it was "
                 "published; give logs of this set alone, with its ids or in its order"
@@ -105,20 +105,31 @@ class Questions:
             return False
         return said(text) in self.names[place][self.published[place]]
 
-    def told_by(self, record: LogRecord, place: int) -> frozenset[int]:
-        """Return the right answers that a prompt names most often; none if it names none."""
-        prompt = _line(record.prompt)
+    def told_by(self, text: str, record: LogRecord, place: int) -> frozenset[int]:
+        """Return the right answers that a text names most often; none if it names none.
+
+        The text is the prompt of a record of a log, or what that offers to choose from.
+        """
+        line = _line(text)
         mentions = []
-        for names in self.names[place]:
-            mentions.append(sum(count_mentions(name, prompt) for name in names))
+        for names in self.names_for(record, place):
+            mentions.append(sum(count_mentions(name, line) for name in names))
         most = max(mentions, default=0)
         return frozenset(pick for pick, count in enumerate(mentions) if 0 < count == most)
 
     def named_by(self, record: LogRecord, place: int) -> int | None:
-        """Return which right answer a model has named, by the letters of its prompt."""
-        if not record.labels:
-            return named(record.completion, self.names[place])
-        return named(record.completion, _names(self.drawn[place], record.labels))
+        """Return which right answer a model has named."""
+        return named(record.completion, self.names_for(record, place))
+
+    def names_for(self, record: LogRecord, place: int) -> list[set[str]]:
+        """Return the names of each right answer, by the labels that a model saw."""
+        drawn = self.drawn[place]
+        labels: Mapping[str, str] | None = record.labels or None
+        if labels is None and drawn.variants.items:
+            labels = shown_labels(record.prompt, _options(drawn))
+        if labels is None:
+            return self.names[place]
+        return _names(drawn, labels)
 
 
 def _count_asked(name: str, records: int, limit: int | None) -> int:
@@ -133,17 +144,17 @@ def _count_asked(name: str, records: int, limit: int | None) -> int:
     return limit
 
 
-def _names(drawn: Drawn, labels: Mapping[str, str]) -> list[set[str]]:
+def _names(drawn: Drawn, labels: Mapping[str, str] | None) -> list[set[str]]:
     """Return the names of each right answer of a record, without those that two share.
 
-    An option is called by its text, and by its label: of a prompt if `labels` has
-    those, else as published.
+    An option is called by its text, and by its label of a prompt. Where `labels` is None,
+    it is called as the set was published.
     """
     names_of_each = list[set[str]]()
     for pick in range(len(drawn.variants.choices("answers"))):
         if not drawn.variants.items:
             names = {_published(drawn, pick)}
-        elif labels:
+        elif labels is not None:
             option = _option(drawn, pick)
             names = {option}
             for label, text in labels.items():
@@ -174,6 +185,12 @@ def _letter(drawn: Drawn, pick: int) -> str:
     return LETTERS[order.index(_right(drawn, pick))]
 
 
+def _options(drawn: Drawn) -> list[str]:
+    """Return the options of an item in the published order."""
+    options = drawn.variants.items[0].options
+    return [options[place] for place in drawn.variants.order(drawn.picks)]
+
+
 def _right(drawn: Drawn, pick: int) -> int:
     answer = drawn.variants.items[pick].answer
     assert answer is not None  # `prepare` has refused it
@@ -184,10 +201,24 @@ def _option(drawn: Drawn, pick: int) -> str:
     return drawn.variants.items[pick].options[_right(drawn, pick)]
 
 
-def _longest(record: Mapping[str, object], fields: Iterable[str]) -> str:
-    values = [record[name] for name in fields]
-    texts = [_line(value) for value in values if isinstance(value, str)]
-    return max(texts, key=len, default="")
+def _shown_texts(record: Mapping[str, object], template: Template, answers_of: str) -> list[str]:
+    """Return the texts of a record that every example shows, but its answer.
+
+    Those of whole fields come first, and then those of lists and objects; the longest
+    first of each.
+    """
+    whole = list[str]()
+    inner = list[str]()
+    for field in template.listed:
+        name = field.typed if field.typed in record else field.name
+        if name.partition("[")[0] == answers_of:
+            continue
+        value = look_up(record, name)
+        if isinstance(value, str):
+            whole.append(value)
+        else:
+            inner += [leaf for leaf in leaves(value) if isinstance(leaf, str)]
+    return sorted(whole, key=len, reverse=True) + sorted(inner, key=len, reverse=True)
 
 
 def _line(text: str) -> str:

@@ -1,6 +1,5 @@
 """Fields of a record that name the right option of an item."""
 
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -111,13 +110,22 @@ def _way_of(
             f"label ({labels[0]} to {labels[-1]}), an index from 0, or the text"
         )
     way = usual if usual in able else able[0]
-    says = ways.pop(way)
-    if way == "label" and not number:
-        del ways["index"]  # "2" is the label 2 where labels are numbers
-    might = {text} if way == "text" else {*says}
-    if usual != way and might & {*itertools.chain(*ways.values())}:
+    if usual != way and _has_second_reading(text, way, ways, number=number):
         raise InputError(
             f"{name} {str(value)[:40]!r} could be an option's text, a label or an "
             "index; write the answer as a letter that is no option, or a label as text"
         )
-    return way, says
+    return way, ways[way]
+
+
+def _has_second_reading(
+    text: str, way: str, ways: Mapping[str, Sequence[str]], *, number: bool
+) -> bool:
+    """Return whether what a field may say in one way says something in another one, too."""
+    others = [other for other in ways if other != way]
+    if way == "label" and not number:
+        others.remove("index")  # "2" is the label 2 where labels are numbers
+    elsewhere = set[str]()
+    for other in others:
+        elsewhere.update(ways[other])
+    return not elsewhere.isdisjoint([text] if way == "text" else ways[way])

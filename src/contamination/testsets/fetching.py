@@ -220,7 +220,8 @@ def read_repository(
     inside = f"{config}/" if config else ""
     if fetch is not None:
         fetch(patterns.get(split) or [f"{inside}*{suffix}" for suffix in FORMATS])
-    home = folder
+    # As its files are listed; of another name for it, none would lie below it.
+    folder = home = folder.absolute()
     if guessed and folder.is_dir():  # it is not there if the hub had no file for it
         folder = _folder_of(config, folder, where)
         patterns = _patterns_by_name(folder, where)

@@ -223,31 +223,18 @@ def _usual_ways(items: Sequence[Item | None]) -> dict[str, str]:
 
 def _item(record: Record, declared: Declared, usual: Mapping[str, str]) -> Item:
     """Read one record: its question and options, then what names the right one."""
-    question = _question(record)
     columns, own_labels, answers = find_columns(record, declared)
-    if question is None:
-        raise InputError(
-            f"there are options, but no question; call it one of {', '.join(QUESTIONS)}",
-        )
-    problem = no_text(question)
-    if problem:
-        raise InputError(f"the question is {problem}; write a text")
+    question = _checked_question(record)
     options = [value_at(record, path) for path in columns[0]]
-    count = len(options)
     item = Item(str(question), tuple(map(_text, options)), None)
-    labels = [str(label).strip() for label in own_labels or LETTERS[:count]]
-    if len(labels) > count or len({*labels} - {""}) < count:
+    labels = _labels(own_labels, len(options))
+    if any(len(column) != len(options) for column in columns):
         raise InputError(
-            f"{count} options have the labels {labels}; give each one of its own",
-        )
-    if any(len(column) != count for column in columns):
-        raise InputError(
-            f"a list of options is not as long as the {count} options",
+            f"a list of options is not as long as the {len(options)} options",
             parameter="options",
         )
     names = {*declared.answer, *answers} - {*declared.other}
     right = right_answer(record, names, options, labels, usual)
-    columns += right.flags
     has_own_fields = all(len(path) == 1 for path in columns[0])
     if declared.options and not right.marks and has_own_fields:
         raise InputError(
@@ -255,20 +242,53 @@ def _item(record: Record, declared: Declared, usual: Mapping[str, str]) -> Item:
             "cannot move: write a list, or declare the answer",
             parameter="answer",
         )
-    used = set(names)
-    used.update(name for name, value in fields_of(record) if value == question)
-    for column in columns:
-        used.update(map(dotted, column))
-    used.add(f"{dotted(columns[0][0]).rpartition('.')[0]}.label")
+    all_columns = columns + right.flags
     return replace(
         item,
         answer=next(iter(right.marks.values()), None),
         record=record,
-        columns=columns,
+        columns=all_columns,
         labels=labels,
         gold=right.gold,
-        used=frozenset(used),
+        used=_used_fields(record, question, all_columns) | names,
     )
+
+
+def _labels(own_labels: Sequence[Any], count: int) -> list[str]:
+    """Return the labels of the options, letters without own ones.
+
+    Raises InputError unless each option has one of its own.
+    """
+    labels = [str(label).strip() for label in own_labels or LETTERS[:count]]
+    if len(labels) > count or len({*labels} - {""}) < count:
+        raise InputError(
+            f"{count} options have the labels {labels}; give each one of its own",
+        )
+    return labels
+
+
+def _used_fields(
+    record: Record, question: Any, columns: Sequence[Sequence[Path]]
+) -> frozenset[str]:
+    """Return the names of the fields of the question, of the columns and of the labels."""
+    used = {name for name, value in fields_of(record) if value == question}
+    for column in columns:
+        used.update(map(dotted, column))
+    used.add(f"{dotted(columns[0][0]).rpartition('.')[0]}.label")
+    return frozenset(used)
+
+
+def _checked_question(record: Record) -> Any:
+    """Return the question of a record; raise InputError without one, or for no text."""
+    question = _question(record)
+    if question is None:
+        raise InputError(
+            f"there are options, but no question; call it one of {', '.join(QUESTIONS)}",
+        )
+    problem = no_text(question)
+    if problem:
+        raise InputError(f"the question is {problem}; write a text")
+    return question
 
 
 def _question(record: Record) -> Any:

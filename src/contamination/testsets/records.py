@@ -209,7 +209,8 @@ def _parse_json(text: str, path: Path, first_line: int, objects: _Objects) -> An
             problem = "it has a NUL byte"
         line = first_line + getattr(error, "lineno", 1) - 1
         raise InputError(
-            f"{path}, line {line}: not JSON ({problem[:99]}); write an object a line, or a list"
+            f"{path}, line {line}: not JSON ({brief(problem, 200)}); "
+            "write an object a line, or a list"
         ) from error
 
 
@@ -260,10 +261,7 @@ def _read_csv(path: Path) -> list[Record]:
     start = 1
     try:
         names = reader.fieldnames or []
-        if twice := [name for name in names if names.count(name) > 1]:
-            raise InputError(
-                f"{path}, line 1: column {twice[0][:60]!r} stands twice; rename one",
-            )
+        _require_distinct(names, f"{path}, line 1")
         separator = _other_separator(names)
         if separator is not None:
             raise InputError(
@@ -284,6 +282,13 @@ def _read_csv(path: Path) -> list[Record]:
             f"{path}, line {start}: malformed CSV ({error}); check quotes",
         ) from error
     return records
+
+
+def _require_distinct(columns: Sequence[str], where: str) -> None:
+    """Raise InputError if two columns of a table have the same name."""
+    for name, count in Counter(columns).items():
+        if count > 1:
+            raise InputError(f"{where}: column {name[:60]!r} stands twice; rename one")
 
 
 def _other_separator(names: Sequence[str]) -> str | None:
@@ -309,12 +314,17 @@ def _read_parquet(path: Path) -> list[Record]:
             return records_of(bounded(path, file.iter_batches(BATCH)))
     except InputError:
         raise
-    # Text that is not UTF-8 and dates that Python has not are found out as rows are
-    # made.
-    except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
+    except (pyarrow.ArrowException, OSError) as error:
         reason = brief(str(error), 200)
         raise InputError(
             f"{path}: not a Parquet file ({reason}); download it again",
+        ) from error
+    # Text that is not UTF-8 and dates that Python has not are found out as rows are
+    # made.
+    except (ValueError, OverflowError) as error:
+        reason = brief(str(error), 200)
+        raise InputError(
+            f"{path}: a value cannot be read ({reason}); write it as text in UTF-8",
         ) from error
 
 
@@ -323,11 +333,13 @@ def bounded(
 ) -> Iterator["pyarrow.RecordBatch"]:
     """Yield the batches of rows of a table.
 
-    Raises InputError once they are more than MOST_BYTES bytes or MOST_ROWS rows.
+    Raises InputError if a column stands twice, of which rows would have the last alone,
+    and once they are more than MOST_BYTES bytes or MOST_ROWS rows.
     """
     size = 0
     rows = 0
     for batch in batches:
+        _require_distinct(batch.schema.names, str(path))
         size += batch.nbytes
         rows += batch.num_rows
         if size > MOST_BYTES or rows > MOST_ROWS:

@@ -165,6 +165,8 @@ def open_records(
         raise InputError(f"max_records is {max_records}: give at least 1")
     require_path(what, "the test set")
     text = str(what)
+    if not text.strip():
+        raise InputError("the test set has no name: give a file, a folder, or a registered name")
     path = Path(what)
     entry = None if isinstance(what, Path) else entries().get(text)
     if entry is not None:
@@ -187,7 +189,8 @@ def open_records(
     if path.is_dir():
         _refuse_for_hub_alone(text, revision, None)
         records = _read_folder(path, split, where=text)
-        return _opened(writable(path.name), text, records, max_records)
+        name = os.path.basename(os.path.abspath(path))  # noqa: PTH100, PTH119 - of `..` as well
+        return _opened(writable(name), text, records, max_records)
     if isinstance(what, Path):
         raise InputError(
             f"{what}: no such file or directory; give the path of a test set",

@@ -41,26 +41,26 @@ TABLES = "tables"
 PARAMETERS = "parameters.json"
 
 
-def store_plan(
+def profile_plan(
     spec: ScoringSpec,
-    test: StoreNeed,
+    need: StoreNeed,
     examples: int,
 ) -> tuple[StorePlan, int]:
-    """Return the store and the permutations of a test on a set of this size.
+    """Return the store and the permutations of a profile for a test on a set of this size.
 
     Parameters
     ----------
     spec
         Shards and permutations of the profile.
-    test
-        A test of the registry, or what its store needs.
+    need
+        What the test needs, such as `TESTS[name]`.
     examples
         Number of examples of the set.
     """
-    whole_set = test.shard_size is None
-    shards = spec.shards if test.kind == "orderings" else None
+    whole_set = need.shard_size is None
+    shards = spec.shards if need.kind == "orderings" else None
     permutations = spec.whole_set_permutations if whole_set else spec.permutations
-    return plan_store(test, examples, shards), permutations
+    return plan_store(need, examples, shards), permutations
 
 
 class Experiment(RunFiles):
@@ -70,7 +70,7 @@ class Experiment(RunFiles):
         super().__init__(profile, build)
         self._scorers: dict[str, Scorer] = {}
 
-    def store_for(self, model: str, dataset: str, test: StoreNeed) -> tuple[Store, int]:
+    def store_for(self, model: str, dataset: str, need: StoreNeed) -> tuple[Store, int]:
         """Open the store that a test of a canary set reads; also return its permutations.
 
         Parameters
@@ -79,12 +79,12 @@ class Experiment(RunFiles):
             Contaminated or clean.
         dataset
             Name of the canary set.
-        test
-            A test of the registry, or what its store needs.
+        need
+            What the test needs, such as `TESTS[name]`.
         """
-        plan, permutations = store_plan(
+        plan, permutations = profile_plan(
             self.profile.scoring,
-            test,
+            need,
             self.spec(dataset).examples,
         )
         return self.scored(model, dataset, plan, permutations), permutations

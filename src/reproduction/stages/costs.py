@@ -57,11 +57,30 @@ SIDE = 2048  # of the matrices that are multiplied
 SECONDS = 0.5  # for which they are multiplied
 
 
+class FourCharacters:
+    """A tokenizer that takes four characters as a token."""
+
+    def __call__(self, texts: Sequence[str], **_: Any) -> dict[str, Any]:
+        """Encode as a tokenizer does."""
+        counts = [max(1, len(text) // len(TOKEN)) for text in texts]
+        return {"input_ids": [np.zeros(count, np.int32) for count in counts]}
+
+    def decode(self, ids: np.ndarray) -> str:
+        """Return a made-up text with this number of tokens."""
+        return TOKEN * len(ids)
+
+    def get_vocab(self) -> dict[str, int]:
+        """Return no vocabulary: it decides nothing about the work."""
+        return {}
+
+
 class CountingModel:
-    """The facts about a model, and a tokenizer of four characters a token.
+    """The facts about a model.
 
     Attributes
     ----------
+    tokenizer
+        That of a model in a folder, else `FourCharacters`.
     context
         Tokens read at once.
     parameters
@@ -84,21 +103,8 @@ class CountingModel:
                 self.parameters = loading.count_parameters(config)
                 self.context = loading.context_length(source, config)
         local = Path(entry.id).exists()
-        self.tokenizer: Any = loading.load_tokenizer(source) if local else self
+        self.tokenizer: Any = loading.load_tokenizer(source) if local else FourCharacters()
         self.download = 0 if local else BFLOAT16 * self.parameters
-
-    def __call__(self, texts: Sequence[str], **_: Any) -> dict[str, Any]:
-        """Encode as a tokenizer does."""
-        counts = [max(1, len(text) // len(TOKEN)) for text in texts]
-        return {"input_ids": [np.zeros(count, np.int32) for count in counts]}
-
-    def decode(self, ids: np.ndarray) -> str:
-        """Return a made-up text with this number of tokens."""
-        return TOKEN * len(ids)
-
-    def get_vocab(self) -> dict[str, int]:
-        """Return no vocabulary: it decides nothing about the work."""
-        return {}
 
 
 class Counting(Access):

@@ -180,17 +180,14 @@ class Store(ABC):
         hashes: dict[Place, str] = {}
         for place, examples, nats in self.sequences(permutations=permutations):
             hashes[place] = sha256_of(examples.tobytes(), nats.tobytes())
-        in_order = [hashes[place] for place in self.places(permutations)]
+        in_order = [hashes[place] for place in self.places(permutations=permutations)]
         return sha256_of(self.header.key, repr(self._token_resolution), *in_order)
 
     # --- which sequences there are: each kind says it ---------------------------------
 
     @abstractmethod
-    def shard_size(self, shard: int, permutations: int) -> int:
-        """Return how many sequences a full shard has.
-
-        Some kinds have no permutations.
-        """
+    def shard_size(self, shard: int, *, permutations: int = 0) -> int:
+        """Return how many sequences a full shard has; some kinds have no permutations."""
 
     @abstractmethod
     def examples(self, place: Place) -> np.ndarray:
@@ -216,7 +213,7 @@ class Store(ABC):
         shard, index = place
         if not 0 <= shard < self.header.shards:
             return False
-        return 0 <= index < self.shard_size(shard, permutations=0)
+        return 0 <= index < self.shard_size(shard)
 
     def has_examples(self, sequence: ScoredSequence) -> bool:
         """Return whether a sequence holds the examples that belong to its place."""
@@ -232,25 +229,25 @@ class Store(ABC):
 
     # --- what follows from it ---------------------------------------------------------
 
-    def places(self, permutations: int, shard: int | None = None) -> list[Place]:
+    def places(self, *, shard: int | None = None, permutations: int = 0) -> list[Place]:
         """Return the places of a full store or shard, in order."""
         shards = range(self.header.shards) if shard is None else [shard]
         places: list[Place] = []
         for number in shards:
-            size = self.shard_size(number, permutations)
+            size = self.shard_size(number, permutations=permutations)
             places += [(number, index) for index in range(size)]
         return places
 
     def tokens_stored(self, permutations: int) -> int:
         """Return the tokens that the full store holds."""
-        return sum(map(self.tokens_stored_of, self.places(permutations)))
+        return sum(map(self.tokens_stored_of, self.places(permutations=permutations)))
 
     def tokens_read(self, permutations: int) -> int:
         """Return the tokens that the model reads for the full store."""
-        return sum(map(self.tokens_read_of, self.places(permutations)))
+        return sum(map(self.tokens_read_of, self.places(permutations=permutations)))
 
     def sequences(
-        self, shard: int | None = None, permutations: int = 0
+        self, *, shard: int | None = None, permutations: int = 0
     ) -> Iterator[ScoredSequence]:
         """Yield each sequence once, from the first part by name that holds it.
 
@@ -259,11 +256,11 @@ class Store(ABC):
         damaged.
         """
         last_index = permutations if self.has_permutations else None
-        missing = dict.fromkeys(self.places(permutations, shard))  # in their order
+        missing = dict.fromkeys(self.places(shard=shard, permutations=permutations))  # in order
         for path in self.parts():
             if not may_hold(path, shard, last_index):
                 continue
-            for sequence in self.read_part(path, shard, last_index):
+            for sequence in self.read_part(path, shard=shard, last_index=last_index):
                 if sequence.place in missing:
                     del missing[sequence.place]
                     yield sequence
@@ -277,7 +274,7 @@ class Store(ABC):
             )
 
     def read_part(
-        self, path: Path, shard: int | None = None, last_index: int | None = None
+        self, path: Path, *, shard: int | None = None, last_index: int | None = None
     ) -> list[ScoredSequence]:
         """Return the sequences of a part, or only those 0..last_index of a shard; None is any.
 

@@ -21,7 +21,7 @@ class OrderingStore(Store):
     kind = "orderings"
     has_permutations = True
 
-    def shard_size(self, shard: int, permutations: int) -> int:
+    def shard_size(self, shard: int, *, permutations: int = 0) -> int:
         """Return the number of orderings: the canonical one and the permutations."""
         return permutations + 1
 
@@ -111,7 +111,7 @@ class OrderingStore(Store):
         offsets = np.cumsum(lengths) - lengths
         logprobs = np.empty((permutations + 1, int(lengths.sum())), dtype=np.float32)
         leading = np.zeros(logprobs.shape, dtype=bool)
-        for place, examples, nats in self.sequences(shard, permutations):
+        for place, examples, nats in self.sequences(shard=shard, permutations=permutations):
             row = place[1]
             order = examples - start
             spans = lengths[order]

@@ -19,7 +19,7 @@ class SuccessorStore(Store):
 
     kind = "successors"
 
-    def shard_size(self, shard: int, permutations: int) -> int:
+    def shard_size(self, shard: int, *, permutations: int = 0) -> int:
         """Return the number of predecessors: the examples of the shard."""
         start, stop = self.header.bounds[shard]
         return stop - start
@@ -43,7 +43,7 @@ class SuccessorStore(Store):
 
     def sums_of(self, place: Place) -> int:
         """Return the number of successors: one sum for each."""
-        return self.shard_size(place[0], permutations=0) - 1
+        return self.shard_size(place[0]) - 1
 
     def sums(self, permutations: int) -> Iterator[np.ndarray]:
         """Yield the sums (nats) of each predecessor's successors, in canonical order, float64."""
@@ -74,9 +74,9 @@ class SuccessorStore(Store):
             tokens = self.successor_tokens(shard, tokens_per_example)
             return np.asarray(tokens.sum(axis=2, dtype=np.float64))
         self._check_kept(tokens_per_example)
-        size = self.shard_size(shard, permutations=0)
+        size = self.shard_size(shard)
         sums = np.empty((size, size))
-        for place, _, nats in self.sequences(shard):
+        for place, _, nats in self.sequences(shard=shard):
             row = place[1]
             sums[row] = np.insert(nats, row, np.nan)
         return sums
@@ -92,11 +92,11 @@ class SuccessorStore(Store):
         self._check_kept(tokens_per_example)
         self._require_tokens()
         start, _ = self.header.bounds[shard]
-        size = self.shard_size(shard, permutations=0)
+        size = self.shard_size(shard)
         rows: list[int] = []
         followers: list[np.ndarray] = []
         values: list[np.ndarray] = []
-        for place, examples, nats in self.sequences(shard):
+        for place, examples, nats in self.sequences(shard=shard):
             rows.append(place[1])
             followers.append(examples)
             values.append(nats)

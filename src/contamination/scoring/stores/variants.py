@@ -19,7 +19,7 @@ class VariantStore(Store):
 
     kind = "alternatives"
 
-    def shard_size(self, shard: int, permutations: int) -> int:
+    def shard_size(self, shard: int, *, permutations: int = 0) -> int:
         """Return 1: all variants of a record are one sequence."""
         return 1
 

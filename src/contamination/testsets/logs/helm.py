@@ -106,6 +106,7 @@ def read(path: Path, value: Any) -> Log:
                 number=number_of(name),
                 doc={"id": name, "input": state.instance.input.text},
                 prompt=text_of([state.request.prompt, state.request.messages]),
+                offered=text_of(state.output_mapping),
                 completion=completion,
                 epoch=epochs[name],
                 labels=state.output_mapping or {},

@@ -1,7 +1,9 @@
 """Logs of Inspect: `.eval`, a zip file with a JSON file for each sample, or .json.
 
 What a model answered is its completion. A `Score.answer` is not read: scorers choose it
-by the target.
+by the target. Where a user turn follows what the model wrote, such as a critique that
+quotes it or the news that it was wrong, what the model wrote before is its answer, and
+the turns before are its prompt.
 """
 
 from collections.abc import Iterable, Sequence
@@ -178,7 +180,8 @@ def _record(where: str, model: str, sample: Sample, number: int | None) -> LogRe
     choices = sample.choices or []
     name = str(sample.id)
     question = _contents(_not_generated(sample.input), sample)
-    messages = _not_generated(sample.messages or [])
+    turns, answer = _before_feedback(sample)
+    messages = _not_generated(turns)
     return LogRecord(
         place=where,
         model=model,
@@ -186,7 +189,8 @@ def _record(where: str, model: str, sample: Sample, number: int | None) -> LogRe
         number=number,
         doc={"id": name} | sample_item(question, choices, sample.target),
         prompt=_contents(messages or sample.input, sample),
-        completion=_completion(sample),
+        offered="\n".join(choices),
+        completion=_completion(sample) if answer is None else _contents([answer], sample),
         epoch=sample.epoch,
         labels=dict(zip(LETTERS, choices, strict=False)),
     )
@@ -199,6 +203,21 @@ def _completion(sample: Sample) -> str:
     if not output.choices:
         return ""
     return _contents([output.choices[0].message], sample)
+
+
+def _before_feedback(sample: Sample) -> tuple[list[Message], Message | None]:
+    """Return the turns before a user speaks again, and what the model wrote last of them.
+
+    The latter is None where no user turn follows what the model wrote.
+    """
+    turns = sample.messages or []
+    answer: Message | None = None
+    for number, message in enumerate(turns):
+        if message.source == "generate":
+            answer = message
+        elif message.role == "user" and answer is not None:
+            return turns[:number], answer
+    return turns, None
 
 
 def _not_generated(messages: str | Sequence[Message]) -> str | list[Message]:

@@ -80,7 +80,9 @@ def read(path: Path, rows: Iterable[Record]) -> Log:
 
     Raises InputError where a row is none of this format.
     """
-    model = _model(path)
+    named = _model(path)
+    model = named or writable(path.stem)
+    named_after = {} if named else {model: path.absolute()}
     records = list[LogRecord]()
     for place, row in rows:
         where = f"{path}, {place}"
@@ -89,7 +91,8 @@ def read(path: Path, rows: Iterable[Record]) -> Log:
         choices = [choice for choice in doc.choices or [] if choice is not None]
         question = item(doc.query, choices, _right(doc, choices, where), " ")
         request = detail.response.input or doc.query
-        completions = _completions(detail.response, choices)
+        written = _written(detail.response)
+        completions = written or [_likeliest(detail.response, choices)]
         for epoch, completion in enumerate(completions, start=1):
             record = LogRecord(
                 place=where,
@@ -98,18 +101,19 @@ def read(path: Path, rows: Iterable[Record]) -> Log:
                 number=number_of(doc.id),
                 doc=question,
                 prompt=text_of([doc.fewshot_samples, request]),
+                offered="" if written else "\n".join(choices),
                 completion=completion,
                 epoch=epoch,
             )
             records.append(record)
-    return Log(path, tuple(records))
+    return Log(path, tuple(records), named_after=named_after)
 
 
 def _model(path: Path) -> str:
-    """Return ORG/MODEL of .../details/ORG/MODEL/TIME/FILE, else the name of the file."""
+    """Return ORG/MODEL of .../details/ORG/MODEL/TIME/FILE, else ""."""
     above = "/".join(path.absolute().parts[:-2])
     _, details, model = above.rpartition("/details/")
-    return writable(model if details else path.stem)
+    return writable(model) if details else ""
 
 
 def _right(doc: Doc, choices: list[str], where: str) -> int | str:
@@ -122,21 +126,20 @@ def _right(doc: Doc, choices: list[str], where: str) -> int | str:
     return numbers[0]
 
 
-def _completions(response: Response, choices: list[str]) -> list[str]:
-    """Return what the model wrote, once for each sample.
-
-    It is "" where it wrote or chose nothing.
-    """
+def _written(response: Response) -> list[str]:
+    """Return what the model wrote, once for each sample; nothing where it had to choose."""
     texts = [response.text] if isinstance(response.text, str) else response.text or []
-    written = [text for text in texts if text is not None]
-    if written:
-        return written
+    return [text for text in texts if text is not None]
+
+
+def _likeliest(response: Response, choices: list[str]) -> str:
+    """Return the likeliest choice; "" if no single one is."""
     values = list(response.logprobs or [])
     while values and values[-1] is None:  # padding
         values.pop()
     numbers = [value for value in values if value is not None and not math.isnan(value)]
     if len(choices) < 2 or len(values) != len(choices) or len(numbers) < len(values):
-        return [""]
+        return ""
     if numbers.count(max(numbers)) > 1:
-        return [""]
-    return [choices[numbers.index(max(numbers))]]
+        return ""
+    return choices[numbers.index(max(numbers))]

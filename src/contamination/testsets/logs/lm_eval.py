@@ -7,6 +7,7 @@ some filters choose by the target, `target` and the metrics are not read.
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,9 @@ def read(path: Path, rows: Iterable[Record]) -> Log:
     Raises InputError where a row is none of this format.
     """
     results = _results(path)
-    model = results.model_name or writable(path.absolute().parent.name)
+    folder = path.absolute().parent
+    model = results.model_name or writable(folder.name)
+    named_after = {} if results.model_name else {model: folder}
     records = list[LogRecord]()
     filters: dict[tuple[int, tuple[str, ...]], str] = {}
     for place, row in rows:
@@ -78,6 +81,7 @@ def read(path: Path, rows: Iterable[Record]) -> Log:
         if filters.setdefault(key, sample.filter) != sample.filter:
             continue
         prompts = dict.fromkeys(text_of(request[:1]) for request in requests)
+        offered = dict.fromkeys(text_of(request[1:]) for request in requests)
         for epoch, completion in enumerate(completions, start=1):
             record = LogRecord(
                 place=where,
@@ -86,11 +90,12 @@ def read(path: Path, rows: Iterable[Record]) -> Log:
                 number=sample.doc_id,
                 doc=sample.doc,
                 prompt="\n".join(prompts),
+                offered="\n".join(offered),
                 completion=completion,
                 epoch=epoch,
             )
             records.append(record)
-    return Log(path, tuple(records), _claimed(path, results))
+    return Log(path, tuple(records), _claimed(path, results), named_after)
 
 
 def _results(path: Path) -> Results:
@@ -141,23 +146,21 @@ def _completions(
         raise not_as(where, NAME, problem)
     if any(len(request) < 2 for request in requests):
         return [""]  # the likelihood of a whole text: nothing is answered
-    if isinstance(requests[0][1], str):
+    texts = list(chain.from_iterable(answers))
+    # Settings may be a text, too, in a table that somebody has flattened.
+    chosen = isinstance(requests[0][1], str)
+    if chosen and not all(isinstance(text, str) for text in texts):
         return [_likeliest(requests, answers)]
-    texts = list[str]()
-    for answer in answers:
-        texts.extend(text if isinstance(text, str) else "" for text in answer)
-    return texts or [""]
+    return [text if isinstance(text, str) else "" for text in texts] or [""]
 
 
 def _likeliest(
     requests: Sequence[Sequence[Any]],
     answers: Sequence[Sequence[Any]],
 ) -> str:
-    """Return the likeliest of several continuations of one prompt.
+    """Return the likeliest of several continuations of one prompt; "" if no single one is.
 
-    It is "" if no single one is.
-
-    None is where a log-probability is no number, where two continuations are as likely,
+    So it is where a log-probability is no number, where two continuations are as likely,
     and where there is one alone, which is the target.
     """
     values: dict[str, float] = {}

@@ -1,5 +1,6 @@
 """Reading a log of whatever format: the file says which one it is."""
 
+import codecs
 import json
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -68,6 +69,7 @@ def _is_one_object(path: Path) -> bool:
     """Whether a file holds one object, which goes on after its first line or ends with it."""
     with path.open("rb") as handle:
         first = next((line for line in handle if line.strip()), b"").strip()
+        first = first.removeprefix(codecs.BOM_UTF8)
         rest = next((line for line in handle if line.strip()), b"").strip()
     if not first.startswith(b"{"):
         return False

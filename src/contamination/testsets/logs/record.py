@@ -44,6 +44,10 @@ class LogRecord:
         Inspect and lighteval, id and question in others.
     prompt
         The whole prompt, decoded, with the turns that the model did not write itself.
+    offered
+        The texts among which the model had to choose, as far as the prompt need not show
+        them: continuations, choices, and what the settings of the request allow. A line
+        each; "" if the log names none.
     completion
         The whole text that the model wrote. If the model chose one of several
         continuations by their likelihood: the likeliest; "" if there is none, or no
@@ -63,6 +67,7 @@ class LogRecord:
     number: int | None
     doc: Mapping[str, Any] = field(default_factory=dict, repr=False)
     prompt: str = field(default="", repr=False)
+    offered: str = field(default="", repr=False)
     completion: str = field(default="", repr=False)
     epoch: int = 1
     labels: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -71,11 +76,16 @@ class LogRecord:
 
 @dataclass(frozen=True)
 class Log:
-    """The records of a file in its own order; `claimed` is how many it says it has."""
+    """The records of a file in its own order.
+
+    `claimed` is how many it says it has. `named_after` has the file or folder of each model
+    whose name was taken from there, since the log does not say it.
+    """
 
     path: Path
     records: tuple[LogRecord, ...] = field(repr=False)
     claimed: int | None = None
+    named_after: Mapping[str, Path] = field(default_factory=dict)
 
 
 def parsed(kind: type[_P], value: Any, where: str, of: str) -> _P:

@@ -274,7 +274,7 @@ def successor_tokens(store: Store, tokens_per_example: int) -> np.ndarray:
     shorter = store_of(store.directory, header)
     tokens = []
     for shard in range(header.shards):
-        places = shorter.places(0, shard)
+        places = shorter.places(shard=shard)
         tokens.append(sum(map(shorter.tokens_read_of, places)))
     return np.array(tokens)
 

@@ -7,7 +7,7 @@ from tqdm import tqdm
 
 from contamination.audit.registry import TESTS
 from contamination.files import write_json
-from reproduction.run.experiment import Experiment, store_plan
+from reproduction.run.experiment import Experiment, profile_plan
 
 # Those of the paper, the exact test on shards, and two that read fewer tokens.
 CANARY_TESTS = ("permutation", "sharded_t", "sharded_exact", "boundary", "successor")
@@ -29,7 +29,7 @@ def score_canaries(experiment: Experiment, model: str) -> None:
     )
     tokens = {}
     for spec, test in bar:
-        plan, permutations = store_plan(
+        plan, permutations = profile_plan(
             experiment.profile.scoring,
             TESTS[test],
             spec.examples,

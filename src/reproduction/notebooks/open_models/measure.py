@@ -22,7 +22,7 @@ from reproduction.notebooks.open_models.settings import Settings
 from reproduction.run.experiment import (
     Experiment,
     named_models,
-    store_plan,
+    profile_plan,
     trained_here,
 )
 from reproduction.run.grid import ACCESS, Access, Row, grid, load_each
@@ -222,7 +222,7 @@ def _revision_of(scorer: Scorer) -> str:
 def _score_canary(experiment: Experiment, model: str, cell: Cell) -> Row:
     """Score a canary set with the shards and permutations of the profile."""
     count = len(cell.examples.examples)
-    plan, permutations = store_plan(experiment.profile.scoring, TESTS[cell.test], count)
+    plan, permutations = profile_plan(experiment.profile.scoring, TESTS[cell.test], count)
     experiment.score(model, cell.examples.name, plan, permutations)
     return {"permutations": permutations}
 

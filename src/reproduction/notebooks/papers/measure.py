@@ -7,7 +7,7 @@ scores, of which the paper prints 12.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,101 +53,134 @@ UNITS = {
 
 
 @dataclass(frozen=True)
+class Constant:
+    """A word that stands for all rows, in place of a column."""
+
+    word: str
+
+
+Source = str | Constant  # the name of a column, or a word for all rows
+
+
+@dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where the numbers of a table stand: names of columns, or a word for all rows.
+    """Where the numbers of a table stand.
 
     Attributes
     ----------
     what
         Kind of number, a key of `UNITS`.
-    model, row, column
-        Model, row and column of a number.
     number
         Column of the number.
+    model, row, column
+        Model, row and column of a number.
     table
-        Name of the paper's table; "" in our tables.
+        Name of the paper's table; no word in our tables.
     """
 
     what: str
-    model: str
-    row: str
-    column: str
     number: str
-    table: str = ""
+    model: Source = "model"
+    row: Source
+    column: Source
+    table: Source = Constant("")
 
 
 HIGHER = "contam-1.4b-dupcount-higher"  # model of Oren's Table 1
 T_TEST = "sharded_t"
 FISHER = "MMLU (Fisher)"  # row of Oren's Table 2
-# File of `data/published`, paper; then `KEYS`, table, number: its columns, or a word
-# for all rows. `of` are models or tests with a column each.
-FU_WITHIN = Place("within", "model", "metric", "domain", "auc_percent", table="table")
+WITHIN = Place(what="within", number="auc_percent", row="metric", column="domain")
+FU_WITHIN = replace(WITHIN, table="table")
+ACROSS = Place(what="across", number="auc_percent", row="seen_domain", column="unseen_domain")
+# File of `data/published`, paper, and place. `of` are models or tests with a column each.
 PUBLISHED = (
     (
         "oren2024_table1_canaries",
         OREN,
-        Place("planted", HIGHER, "dataset", "of", "p", table="Table 1"),
+        Place(
+            what="planted",
+            number="p",
+            model=Constant(HIGHER),
+            row="dataset",
+            column="of",
+            table=Constant("Table 1"),
+        ),
     ),
     (
         "oren2024_table2_open_models",
         OREN,
-        Place("open", "of", "dataset", T_TEST, "p", table="Table 2"),
+        Place(
+            what="open",
+            number="p",
+            model="of",
+            row="dataset",
+            column=Constant(T_TEST),
+            table=Constant("Table 2"),
+        ),
     ),
     (
         "oren2024_table4_mmlu",
         OREN,
-        Place("mmlu", "of", "subset", T_TEST, "p", table="Table 4"),
+        Place(
+            what="mmlu",
+            number="p",
+            model="of",
+            row="subset",
+            column=Constant(T_TEST),
+            table=Constant("Table 4"),
+        ),
     ),
     (
         "shi2023_headline",
         SHI,
-        Place(AUC, "model", "method", "variant", "value", table="table"),
+        Place(what=AUC, number="value", row="method", column="variant", table="table"),
     ),
     ("fu2025_table3", FU, FU_WITHIN),
     ("fu2025_within_domain_auc", FU, FU_WITHIN),
     (
         "fu2025_perplexity",
         FU,
-        Place(PERPLEXITY, "model", "side", "domain", "ppl_200_mean", table="table"),
+        Place(what=PERPLEXITY, number="ppl_200_mean", row="side", column="domain", table="table"),
     ),
-    (
-        "fu2025_cross_domain_auc",
-        FU,
-        Place(
-            "across",
-            "model",
-            "seen_domain",
-            "unseen_domain",
-            "auc_percent",
-            table="figure",
-        ),
-    ),
+    ("fu2025_cross_domain_auc", FU, replace(ACROSS, table="figure")),
 )
 # Result table, its rows that count, and place.
 MEASURED = "source == 'measured'"
 ONCE = "phase == 'pre-training'"
 MIN_25 = f"{ONCE} and (metric == 'min_prob_25' or status != '{OK}')"
 OURS = (
-    ("open_models", "planted", Place("planted", "model", "title", "test", "log10_p")),
-    ("open_models", "not planted", Place("open", "model", "title", "test", "log10_p")),
-    ("mmlu_fisher", MEASURED, Place("open", "model", FISHER, "test", "log10_p")),
-    ("mmlu_subsets", MEASURED, Place("mmlu", "model", "subset", "test", "log10_p")),
-    ("wikimia", "source == 'wikimia'", Place(AUC, "model", "score", "variant", "auc")),
     (
-        "assumptions_within",
-        ONCE,
-        Place("within", "model", "metric", "domain", "auc_percent"),
+        "open_models",
+        "planted",
+        Place(what="planted", number="log10_p", row="title", column="test"),
     ),
+    (
+        "open_models",
+        "not planted",
+        Place(what="open", number="log10_p", row="title", column="test"),
+    ),
+    (
+        "mmlu_fisher",
+        MEASURED,
+        Place(what="open", number="log10_p", row=Constant(FISHER), column="test"),
+    ),
+    (
+        "mmlu_subsets",
+        MEASURED,
+        Place(what="mmlu", number="log10_p", row="subset", column="test"),
+    ),
+    (
+        "wikimia",
+        "source == 'wikimia'",
+        Place(what=AUC, number="auc", row="score", column="variant"),
+    ),
+    ("assumptions_within", ONCE, WITHIN),
     (
         "assumptions_perplexity",
         ONCE,
-        Place(PERPLEXITY, "model", "side", "domain", PERPLEXITY),
+        Place(what=PERPLEXITY, number=PERPLEXITY, row="side", column="domain"),
     ),
-    (
-        "assumptions_cross",
-        MIN_25,
-        Place("across", "model", "seen_domain", "unseen_domain", "auc_percent"),
-    ),
+    ("assumptions_cross", MIN_25, ACROSS),
 )
 # A word of the papers -> ours, where more differs than capitals and marks.
 WORDS = {
@@ -174,15 +207,20 @@ def plain(text: Any) -> str:
 
 
 def _columns(table: pd.DataFrame, place: Place) -> pd.DataFrame:
-    """Return `KEYS` and the number; a name that is no column stands for all rows."""
+    """Return `KEYS` and the number; raise KeyError for a column that the table lacks."""
     columns = {
         "what": place.what,
-        "model": table.get(place.model, place.model),
-        "row": table.get(place.row, place.row),
-        "column": table.get(place.column, place.column),
+        "model": _values(table, place.model),
+        "row": _values(table, place.row),
+        "column": _values(table, place.column),
         "number": table[place.number],
     }
     return pd.DataFrame(columns, table.index)
+
+
+def _values(table: pd.DataFrame, source: Source) -> pd.Series | str:
+    """Return a column of the table, or the word that stands for all rows."""
+    return source.word if isinstance(source, Constant) else table[source]
 
 
 def published_cells(directory: Path | str) -> pd.DataFrame:
@@ -205,7 +243,7 @@ def published_cells(directory: Path | str) -> pd.DataFrame:
             )
             table = table[(table["table"] == "Table 1") & table["variant"].notna()]
         part = _columns(table, place).rename(columns={"number": "published"})
-        parts.append(part.assign(table=table.get(place.table, place.table), paper=paper))
+        parts.append(part.assign(table=_values(table, place.table), paper=paper))
     cells = pd.concat(parts, ignore_index=True).dropna(subset="published")
     return cells[cells["row"] != "Average AUC"].reset_index(drop=True)
 

@@ -12,7 +12,7 @@ from contamination.statistics import relabel_canonical, westfall_young_test
 from contamination.statistics.results import outcome_row
 from contamination.testsets.example_set import ExampleSet
 from reproduction.notebooks.seminar.classroom import Classroom
-from reproduction.run.experiment import MODELS, store_plan
+from reproduction.run.experiment import MODELS, profile_plan
 from reproduction.run.profile import ScoringSpec
 
 POWER_TESTS = ("permutation", "sharded_t", "sharded_exact", "successor")
@@ -46,7 +46,7 @@ def power_table(
         POWER_TESTS,
     ):
         test = TESTS[test_name]
-        plan, m = store_plan(spec, test, len(test_set.examples))
+        plan, m = profile_plan(spec, test, len(test_set.examples))
         store = room.store(
             model,
             test_set,

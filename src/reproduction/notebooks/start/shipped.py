@@ -32,7 +32,7 @@ from contamination.scoring.plan import StoreNeed
 from contamination.scoring.store import Store, open_store, sum_store
 from contamination.statistics import adjust
 from contamination.statistics.results import outcome_row
-from reproduction.run.experiment import Experiment, store_plan
+from reproduction.run.experiment import Experiment, profile_plan
 from reproduction.run.profile import MODELS, CanarySpec, ScoringSpec
 
 CONTENTS = "stores.json"
@@ -137,7 +137,7 @@ class Shipped:
         table = table[["dataset", "dup_count", "examples", "tokens"]]
         return table.sort_values(["dup_count", "dataset"], ignore_index=True)
 
-    def store_for(self, model: str, dataset: str, test: StoreNeed) -> tuple[Store, int]:
+    def store_for(self, model: str, dataset: str, need: StoreNeed) -> tuple[Store, int]:
         """Open the store that a test of a set reads; also return its permutations.
 
         Raises InputError if it is not shipped.
@@ -148,12 +148,12 @@ class Shipped:
             Contaminated or clean.
         dataset
             Name of the set.
-        test
-            A test of the registry, or what its store needs.
+        need
+            What the test needs, such as `TESTS[name]`.
         """
-        plan, permutations = store_plan(
+        plan, permutations = profile_plan(
             self.scoring,
-            test,
+            need,
             self.canaries[dataset]["examples"],
         )
         return open_store(plan.path(self.directory, model, dataset)), permutations

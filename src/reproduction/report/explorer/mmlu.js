@@ -72,6 +72,7 @@ function showSubsets(mmlu, choice, panel) {
 
   const language = { search: "Search the subsets:" };
   const list = table("subsets", mmlu.table, { pageLength: 10, createdRow: fillRow, language });
+  printWhole(list);
   const shownNames = () => list.rows({ search: "applied", order: "applied" }).indexes().toArray().map((index) => mmlu.names[index]);
 
   byId("subsets").addEventListener("keydown", (event) => {

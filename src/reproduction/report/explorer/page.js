@@ -33,6 +33,18 @@ function fillTable(filled, rows) {
   filled.clear().rows.add(rows).draw();
 }
 
+/** Prints all rows of a table: nobody turns its pages on paper. */
+function printWhole(list) {
+  let length;
+  let page;
+  addEventListener("beforeprint", () => {
+    length = list.page.len();
+    page = list.page();
+    list.page.len(-1).draw();
+  });
+  addEventListener("afterprint", () => list.page.len(length).page(page).draw("page"));
+}
+
 /** Rows that Enter opens as a click does. */
 function selectable(id, content, options) {
   const made = table(id, content, { select: { style: "single", info: false }, keys: true, ...options });

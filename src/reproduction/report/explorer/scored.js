@@ -3,6 +3,7 @@
 function showResults({ results, outcomes, sets }, showExamples) {
   const list = selectable("results", results, { pageLength: 10, language: { search: "Search the scored sets:" } });
 
+  printWhole(list);
   list.on("select", (event, dt, kind, [index]) => {
     const outcome = outcomes[index];
     byId("reading").textContent = outcome.reading;

@@ -20,7 +20,7 @@ from contamination.statistics import TestResult, contributions
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.sources import open_test_set
 from reproduction.notebooks.mmlu.measure import FAMILY
-from reproduction.run.experiment import Experiment, store_plan
+from reproduction.run.experiment import Experiment, profile_plan
 
 BY_LINE = "-by-line"  # at the end of the name of a set that was segmented by line
 
@@ -103,7 +103,7 @@ def _planned_stores(experiment: Experiment, scored: ScoredSet) -> tuple[Path, ..
     planned = set()
     for name in ("permutation", *COMPARED):
         examples = len(scored.test_set.examples)
-        plan, _ = store_plan(experiment.profile.scoring, TESTS[name], examples)
+        plan, _ = profile_plan(experiment.profile.scoring, TESTS[name], examples)
         planned.add(
             plan.path(experiment.build / "stores", scored.model, scored.test_set.name),
         )

@@ -23,7 +23,7 @@ def _stores(path, shift: float) -> dict[str, Store]:
     }.items():
         stores[name] = create_store(path / name, header)
         rows = []
-        for unit in stores[name].places(0):
+        for unit in stores[name].places():
             examples = stores[name].examples(unit)
             values = rng.normal(size=len(examples) * TOKENS).astype(np.float32)
             values[:TOKENS] += shift * (name == OPTION_TEST)

@@ -144,3 +144,10 @@ def test_the_layouts_count_and_show_each_table(rows: pd.DataFrame) -> None:
     assert list(shown["papers_shi_table_1"])[1:3] == ["NeoX-20B, original", "NeoX-20B, paraphrase"]
     named = {Path(path).stem for path in NOTEBOOKS["13_beside_the_papers"].also}
     assert set(shown) == named
+
+
+def test_a_column_that_a_table_has_lost_is_no_word_for_all_rows(tmp_path: Path) -> None:
+    table = RUN["assumptions_cross"].replace("unseen_domain", "domain")
+    write_text(tmp_path / "tables" / "assumptions_cross.csv", table)
+    with pytest.raises(KeyError, match="unseen_domain"):
+        papers.measured(tmp_path)

@@ -81,6 +81,20 @@ def test_the_kept_subsets_are_combined_and_drawn(tab: Browser, mmlu: dict[str, A
     assert all(row[0].startswith("High School") for row in cells(tab, "subsets"))
 
 
+def test_all_rows_are_printed_and_the_screen_is_as_before(
+    tab: Browser, mmlu: dict[str, Any]
+) -> None:
+    tab.run("document.querySelector('#subsets_wrapper [data-dt-idx=\"2\"]').click()")
+    before = cells(tab, "subsets")
+    assert len(before) == 10
+    tab.run("dispatchEvent(new Event('beforeprint'))")
+    assert len(cells(tab, "subsets")) == len(mmlu["names"])
+    assert len(cells(tab, "results")) > 10
+    tab.run("dispatchEvent(new Event('afterprint'))")
+    assert cells(tab, "subsets") == before
+    assert len(cells(tab, "results")) == 10
+
+
 def test_every_scored_set_under_every_test(tab: Browser) -> None:
     assert tab.text("#title") == "tiny"
     # The default test and the smallest p come first and are selected.
