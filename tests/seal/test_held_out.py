@@ -27,7 +27,7 @@ from contamination.seal.audit import (
 from contamination.seal.division import divide
 from contamination.seal.draws import Variants, draw
 from contamination.seal.files import SealedSet, SealFiles, draw_committed, seal_file, verify
-from contamination.seal.held_out import combine_with_sides
+from contamination.seal.held_out import combine_with_sides, plan_sides
 from contamination.statistics import fisher
 from contamination.statistics.held_out import held_out_test
 from fakes.level import check_level
@@ -303,6 +303,13 @@ def test_single_records_are_found_that_order_cannot_see(made, tokenizer, tmp_pat
     assert audit.combined.p == pytest.approx(2 * sides.p, rel=1e-9, abs=0)
     assert audit.verdict(0.05).status == 1
     assert 1 <= audit.held_out.read_bound <= 12
+    work = sealed_work(MadeUpScorer(tokenizer), Request(), sealed)
+    planned = plan_sides(MadeUpScorer(tokenizer), sealed, work.request).work.scored
+    assert audit.held_out.tokens_scored == planned
+    assert audit.tokens_scored == audit.plan.missing + planned
+    assert audit.seconds > audit.held_out.seconds > 0
+    again = found_by(reader_of(sealed, tokenizer, 12), sealed, tmp_path / "reader")
+    assert again.tokens_scored == 0
     assert audit.other_tests == []
     assert not_claimed(sealed, audit) == NOT_CLAIMED
     assert any("at least" in note for note in audit.notes())

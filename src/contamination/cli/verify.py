@@ -1,9 +1,8 @@
 """`contamination verify`: a seal, or the stores of audits, without a model."""
 
-import datetime
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -11,9 +10,6 @@ from contamination.audit.other_tests import MOST_TOLD, SIDES_HEADER
 from contamination.cli.options import option
 from contamination.cli.printing import fail, print_table, say
 from contamination.errors import InputError
-
-if TYPE_CHECKING:
-    from contamination.seal.documents import Seal
 
 SHOWN = ("store", "model", "set", "test", "p", "log10 p")
 
@@ -58,8 +54,9 @@ def verify(
 
     Each stored number is checked against a checksum, and each test computed again. With
     --against, each number of the audit's table is compared, and each verdict is decided again. For
-    SEALED, --key must draw the published set and its --seal again, byte by byte. Exit status 0:
-    everything matches. 2: a line for each difference.
+    SEALED, --key must draw the published set and its --seal again, byte by byte, and the time of
+    --date must be before the round of the seal. Exit status 0: everything matches. 2: a line for
+    each difference.
     """
     of_a_seal = (seal, key, held_out, date, ca)
     if any(path is not None for path in of_a_seal):
@@ -110,35 +107,36 @@ def verify_sealed(
     ]
     if sealed.held_out is not None and held_out is None:
         lines.append("not verified: the file of the records that were held back (--held-out)")
-    late = []
+    late = ""
     if date is not None and ca is not None:
-        from contamination.seal.stamp import stamped_at
-
-        time = stamped_at(date, sealed.seal.stamped, ca)
-        line = f"stamped: the commitment existed at {_moment(time)}, as {ca} vouches"
-        late = _late(sealed.seal, time, date)
-        if sealed.seal.beacon_round is not None and not late:
-            line += "; that is before the round"
-        lines.append(line)
+        dated, late = _dated(sealed.seal, date, ca)
+        lines.append(dated)
     say(*lines, wrap=False)
-    fail(late)
+    if late:
+        fail([late])
 
 
-def _late(seal: "Seal", time: datetime.datetime, date: Path) -> list[str]:
-    """Return that a commitment was stamped once its round was known; nothing if before."""
+def _dated(seal: Any, date: Path, ca: Path) -> tuple[str, str]:
+    """Return when the commitment of a seal existed, and the problem of one that is too late.
+
+    The problem is "" if the seal has no round, or its round came later.
+    """
     from contamination.seal.beacon import time_of
+    from contamination.seal.stamp import stamped_at
 
-    if seal.beacon_round is None or time < time_of(seal.beacon_round):
-        return []
-    return [
-        f"{date}: it does not show that the commitment is older than its round of the beacon, "
-        f"of {_moment(time_of(seal.beacon_round))}: the author may have seen what it draws"
-    ]
-
-
-def _moment(time: datetime.datetime) -> str:
-    """Return a time for people."""
-    return f"{time:%Y-%m-%d %H:%M:%S} UTC"
+    time = stamped_at(date, seal.stamped, ca)
+    moment = f"{time:%Y-%m-%d %H:%M:%S} UTC"
+    line = f"stamped: the commitment existed at {moment}, as {ca} vouches"
+    if seal.beacon_round is None:
+        return line, ""
+    of_round = time_of(seal.beacon_round)
+    if time < of_round:
+        return f"{line}; that is before the round", ""
+    return line, (
+        f"{date}: stamped at {moment}, which is not before round {seal.beacon_round} "
+        f"({of_round:%Y-%m-%d %H:%M:%S} UTC), so its author may have chosen the key by what that "
+        "round draws; give an earlier time stamp"
+    )
 
 
 def verify_stores(paths: Sequence[Path], against: Path | None) -> None:
