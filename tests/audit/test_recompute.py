@@ -104,6 +104,10 @@ def empty_the_table(text: str) -> None:
     Path("audit.csv").write_text(text)
 
 
+def keep_the_columns() -> None:
+    pd.read_csv("audit.csv", dtype=str).iloc[:0].to_csv("audit.csv", index=False)
+
+
 def edit_table(column: str, value: str) -> None:
     table = pd.read_csv("audit.csv", dtype=str)
     table.loc[1, column] = value
@@ -125,7 +129,11 @@ def change_cells(line: int, cells: slice, *others: str) -> None:
 @pytest.mark.parametrize(
     ("tamper", "arguments", "named"),
     [
-        (drop_a_column, ("axis",), ["audit.csv: line 2 is no row of"]),
+        (
+            drop_a_column,
+            ("axis",),
+            ["audit.csv: line 1 is no row of an audit's table (no column 'axis')"],
+        ),
         (change_cells, (3, slice(11, None)), ["audit.csv: line 3 is no row of"]),
         (change_cells, (3, slice(5, None)), ["audit.csv: line 3 is no row of"]),
         (change_cells, (3, slice(99, None), "more"), ["audit.csv: line 3 is no row of"]),
@@ -143,8 +151,9 @@ def change_cells(line: int, cells: slice, *others: str) -> None:
         (edit_table, ("seed", "9"), [f"{LINE}seed is 9, and its store gives 0"]),
         (edit_table, ("permutations", "9"), [f"{STORE}: 4 permutations of 9 are whole"]),
         (edit_table, ("test", "oracle"), ["audit.csv: line 3 is no row of"]),
-        (empty_the_table, ("model,p\n",), ["audit.csv", "no p-value"]),
-        (empty_the_table, ("x",), ["audit.csv", "no p-value"]),
+        (empty_the_table, ("model,p\n",), ["(no column 'set')"]),
+        (empty_the_table, ("x",), ["(no column 'model')"]),
+        (keep_the_columns, (), ["audit.csv", "no p-value"]),
         (drop_the_other_rows, (), ["audit.csv, line 2, reader on words: p (Holm) is "]),
     ],
 )

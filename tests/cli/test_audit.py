@@ -83,11 +83,21 @@ def test_a_dry_run_keeps_nothing_and_what_was_scored_is_not_scored_again(audit, 
     plan = json.loads(audit("score", "--dry-run", "--json")[1])
     assert plan["missing"] == plan["work"]["scored"] > 0 < plan["seconds"]
     assert not Path("stores").exists()
-    assert json.loads(audit("score", "--json")[1])["tokens_scored"] == plan["missing"]
+    scored = json.loads(audit("score", "--json")[1])
+    assert scored["tokens_scored"] == plan["missing"]
+    assert not {"verdict", "results", "diagnosis", "control"} & scored.keys()
     monkeypatch.setattr(TransformersScorer, "token_logprobs", lambda *_: pytest.fail("again"))
     status, out, _ = audit("test")
     assert status == 0
     assert "everything was stored already" in out
+
+
+def test_scoring_makes_no_test_that_a_later_one_has_to_pay_for(audit):
+    assert audit("score", "--test", "sharded_exact", "--permutations", "5")[0] == 0
+    assert list(Path("stores").rglob("*.parquet"))
+    assert not list(Path("stores").rglob("test-*"))
+    out = audit("test", "--test", "sharded_t", "--permutations", "5", "--json")[1]
+    assert result_of(out)["other_tests"] == []
 
 
 def test_a_second_dry_run_names_the_day_of_the_first(audit):

@@ -104,10 +104,15 @@ def test_a_request_is_stamped_later_and_dates_the_commitment(call, refused, url,
     assert call("seal", "sealed", "--signature", SIGNATURE)[0] == 0
     found = stamped_at(TOKEN, COMMITMENT.read_bytes(), ca)
     assert start <= found <= datetime.datetime.now(datetime.UTC)
-    line = f"the commitment existed at {found:%Y-%m-%d %H:%M:%S} UTC, as {ca} vouches; that is"
-    assert f"{line} before the round" in call(*DATE, ca)[1]
+    moment = f"{found:%Y-%m-%d %H:%M:%S} UTC"
+    status, out, _ = call(*DATE, ca)
+    assert status == 0
+    assert f"existed at {moment}, as {ca} vouches; that is before the round" in out
     monkeypatch.setattr(beacon, "GENESIS", past)
-    assert f"{line} NOT before the round" in call(*DATE, ca)[1]
+    status, out, err = call(*DATE, ca)
+    assert status == 2
+    assert "verified: " in out
+    assert err.startswith(f"error: {TOKEN}: stamped at {moment}, which is not before round {ROUND}")
 
 
 def test_a_token_that_does_not_date_this_commitment_is_refused(call, refused, url, ca):

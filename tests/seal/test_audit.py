@@ -33,7 +33,7 @@ from contamination.seal.audit import (
     not_claimed,
     records_needed,
     sealed_generations,
-    sealed_works,
+    sealed_work,
     wording_variants,
 )
 from contamination.seal.documents import Seal
@@ -274,7 +274,7 @@ def sealed(tmp_path_factory) -> SealedSet:
 
 def found_by(scorer, sealed, directory, name) -> Audit:
     asked = Request(directory=directory, name=name)
-    return audit_sealed(*sealed_works(scorer, asked, sealed), sealed)
+    return audit_sealed(sealed_work(scorer, asked, sealed), sealed)
 
 
 def seal_quiz(directory: Path, rows, **stated) -> SealedSet:

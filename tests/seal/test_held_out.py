@@ -22,12 +22,12 @@ from contamination.seal.audit import (
     audit_sealed,
     combine_parts,
     not_claimed,
-    sealed_works,
+    sealed_work,
 )
 from contamination.seal.division import divide
 from contamination.seal.draws import Variants, draw
 from contamination.seal.files import SealedSet, SealFiles, draw_committed, seal_file, verify
-from contamination.seal.held_out import combine_with_sides
+from contamination.seal.held_out import combine_with_sides, plan_sides
 from contamination.statistics import fisher
 from contamination.statistics.held_out import held_out_test
 from fakes.level import check_level
@@ -283,7 +283,7 @@ def test_both_parts_see_the_variants_so_fishers_rule_would_reject_too_often(p_va
 
 
 def found_by(scorer, sealed: SealedSet, directory: Path, *, compared: bool = True):
-    (work,) = sealed_works(scorer, Request(directory=directory, name="model"), sealed)
+    work = sealed_work(scorer, Request(directory=directory, name="model"), sealed)
     return audit_sealed(work, sealed, compared=compared)
 
 
@@ -303,6 +303,13 @@ def test_single_records_are_found_that_order_cannot_see(made, tokenizer, tmp_pat
     assert audit.combined.p == pytest.approx(2 * sides.p, rel=1e-9, abs=0)
     assert audit.verdict(0.05).status == 1
     assert 1 <= audit.held_out.read_bound <= 12
+    work = sealed_work(MadeUpScorer(tokenizer), Request(), sealed)
+    planned = plan_sides(MadeUpScorer(tokenizer), sealed, work.request).work.scored
+    assert audit.held_out.tokens_scored == planned
+    assert audit.tokens_scored == audit.plan.missing + planned
+    assert audit.seconds > audit.held_out.seconds > 0
+    again = found_by(reader_of(sealed, tokenizer, 12), sealed, tmp_path / "reader")
+    assert again.tokens_scored == 0
     assert audit.other_tests == []
     assert not_claimed(sealed, audit) == NOT_CLAIMED
     assert any("at least" in note for note in audit.notes())
@@ -323,6 +330,10 @@ def test_a_clean_model_is_not_accused_and_nothing_keeps_a_record_that_was_held_b
         assert record["text"].encode() not in kept
         assert record["text"] not in shown
     assert sealed.held_out.revision not in result
+    later = found_by(MadeUpScorer(tokenizer), sealed, tmp_path / "clean", compared=False)
+    digest = audit.held_out.store.directory.name
+    assert len(later.other_tests) == 1
+    assert digest not in result + json.dumps(later.as_dict())
 
 
 def test_without_the_held_out_records_the_others_count_at_half_the_level(made, tokenizer, tmp_path):

@@ -45,6 +45,9 @@ class Comparison:
     blind
         Baselines without a model; None where a key has drawn the sides, and of a
         control.
+    tokens_scored, seconds
+        Tokens of both sides that were scored in this run, 0 if all was stored, and the
+        time of it. The JSON leaves them out: it is the same in every run.
     nats_per_character
         Mean over the texts of both sides; None if the loss was not asked for.
     control
@@ -60,6 +63,8 @@ class Comparison:
     drawn: bool
     precision: str
     blind: SidesControl | None
+    tokens_scored: int
+    seconds: float
     nats_per_character: float | None = None
     control: "Comparison | None" = None
 

@@ -94,12 +94,24 @@ def evidence_of(
     """
     if combined is None:
         return _evidence_of_each(
-            findings, p_values, corrected_for, options_drawn, order_drawn, control
+            findings,
+            p_values=p_values,
+            corrected_for=corrected_for,
+            options_drawn=options_drawn,
+            order_drawn=order_drawn,
+            control=control,
         )
     if findings[0].diagnosis is None:  # a key has drawn all that is tested
         return [_evidence_of_drawn(findings, combined)]
     uncorrected = [finding.result.p for finding in findings]
-    parts = _evidence_of_each(findings, uncorrected, 1, options_drawn, order_drawn, control)
+    parts = _evidence_of_each(
+        findings,
+        p_values=uncorrected,
+        corrected_for=1,
+        options_drawn=options_drawn,
+        order_drawn=order_drawn,
+        control=control,
+    )
     combined_controls = {}
     if control is not None and control.combined_p is not None:
         combined_controls[control.title] = control.combined_p
@@ -111,6 +123,7 @@ def evidence_of(
 
 def _evidence_of_each(
     findings: Sequence[Finding],
+    *,
     p_values: Sequence[float],
     corrected_for: int,
     options_drawn: bool,

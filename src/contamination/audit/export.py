@@ -41,12 +41,12 @@ PREFERRED = dict.fromkeys(ITEM_TESTS, "order of the options") | {
 # What a model card must not say of a verdict; "" is for all other verdicts.
 NOT_SAID = {
     "proven": (
-        "“It has memorised the answers”, how often it has read the set, or by how much "
-        "its score is too high: the test measures none of this."
+        "“It has memorised the answers”, “it has read every record”, how often it has read "
+        "the set, or by how much its score is too high: the test measures none of this."
     ),
     "evidence": (
-        "“Proven”, “it has memorised the answers”, how often it has read the set, or by "
-        "how much its score is too high."
+        "“Proven”, “it has memorised the answers”, “it has read every record”, how often it "
+        "has read the set, or by how much its score is too high."
     ),
     "no evidence": (
         "“The model was not trained on this set”: read a few times, shuffled, reworded "
@@ -119,6 +119,9 @@ def _evaluation(result: Result, test: Result) -> dict[str, Any]:
         records=str(result["plan"]["examples"]),
         template=result["template"],
     )
+    if "seal" in result:
+        details["guarantee"] = result["guarantee"]
+        details["not_claimed"] = "; ".join(result["not_claimed"])
     parameters = {
         "shards": test["shards"],
         "permutations": test["permutations"],
@@ -227,8 +230,11 @@ def _read(result: Result) -> str:
     name = code_span(result["dataset"])
     if "seal" in result:
         return f"the sealed test set {name}"
-    if all(test["test"] in ITEM_TESTS for test in result["results"]):
+    of_items = [test["test"] in ITEM_TESTS for test in result["results"]]
+    if all(of_items):
         return f"the test set {name} with its options in their published order"
+    if any(of_items):
+        return f"the test set {name} with its records or options in their published order"
     return f"the test set {name} in its published order"
 
 
@@ -289,7 +295,8 @@ def _details(result: Result) -> str:
     ]
     if "seal" in result:
         parts.insert(0, result["guarantee"])
-        parts.append(f"not claimed: {', '.join(result['not_claimed'])}")
+        parts.append(f"commitment {code_span(result['seal']['commitment'])}")
+        parts.append(f"not claimed: {'; '.join(result['not_claimed'])}")
     return f"Details: {'; '.join(parts + others_in_code(result))}."
 
 

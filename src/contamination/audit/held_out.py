@@ -7,6 +7,7 @@ control model the same question, and decides. What the p-value rests on is one s
 statement of the author elsewhere.
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -30,7 +31,7 @@ from contamination.audit.sides_store import (
 )
 from contamination.errors import InputError
 from contamination.membership.scores import COMPARED_SCORES, score_of_sides
-from contamination.membership.stored import stored_scores
+from contamination.membership.stored import stored_scores, texts_to_score
 from contamination.scoring.contract import Scorer
 from contamination.scoring.processes import processes
 from contamination.statistics import adjust
@@ -178,7 +179,11 @@ def compare(
         strata=strata_to_keep(strata.tolist()),
     )
     directory = header.directory(request.directory)
+    missing = texts_to_score(directory, model, texts, columns=request.scores)
+    tokens = times_read(request.scores) * sum(lengths[number] for number in missing)
+    started = time.perf_counter()
     table = stored_scores(directory, model, texts, columns=request.scores)
+    seconds = time.perf_counter() - started
     result = judge_sides(table, header, test)
     store = SidesStore(directory, header, test, checksum_of(table, header))
     if processes().is_main_process:
@@ -207,8 +212,16 @@ def compare(
         drawn=request.drawn,
         precision=precision.removeprefix("torch."),
         blind=blind,
+        tokens_scored=tokens,
+        seconds=seconds,
         nats_per_character=_nats_per_character(table, texts, lengths),
     )
+
+
+def times_read(scores: Sequence[str]) -> int:
+    """Return how often a text is read: once more in small letters, if a score asks for them."""
+    lower = any(score_of_sides(name).needs == "lower" for name in scores)
+    return 2 if lower else 1  # in small letters a text has about as many tokens
 
 
 def header_of(

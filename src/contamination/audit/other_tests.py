@@ -40,7 +40,11 @@ MOST_TOLD = 5  # in a line for people
 
 
 class OtherTest(NamedTuple):
-    """A test of the same model and set: its store, and what it was."""
+    """A test of the same model and set: its store, and what it was.
+
+    Of a comparison of two sides the store is the folder of all stores of the set: the
+    name of its own is a digest, from which a few held-out records could be guessed.
+    """
 
     store: str
     what: str
@@ -156,7 +160,8 @@ def _described(
     details += _differences(header, reference)
     file = _header_file(store) if note is None else note
     what = f"{name} ({', '.join(details)})"
-    return file.stat().st_mtime, OtherTest(str(store), what)
+    place = store.parent if (store / SIDES_HEADER).exists() else store
+    return file.stat().st_mtime, OtherTest(str(place), what)
 
 
 def _how_sides_were_tested(note: Path) -> str:

@@ -25,6 +25,18 @@ from contamination.statistics import TestResult, adjust
 from contamination.statistics.results import outcome_row
 
 TOLERANCE = 1e-9  # of what two machines compute from the same numbers, relative
+TEXTS = (
+    "model",
+    "set",
+    "axis",
+    "test",
+    "order",
+    "verdict",
+    "reason",
+    "model revision",
+    "set revision",
+    "header",
+)
 NUMBERS = ("statistic", "p", "log10 p", "p (Holm)")
 CONTROLS = ("compressor", "blind", "control")  # a number, or nothing
 CONTROL_HEADER = "control header"  # of the store of `control`; earlier tables lack it
@@ -141,6 +153,7 @@ def read_audit(path: Path) -> list[Row]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         table = csv.DictReader(file)
         try:
+            _require_columns(table.fieldnames or ())
             for row in table:
                 if None in row or None in row.values():
                     raise ValueError("more or fewer cells than columns")
@@ -148,10 +161,10 @@ def read_audit(path: Path) -> list[Row]:
                     rows.append(_audited(row) | {"line": table.line_num})
                 elif row["verdict"] in STATUSES:
                     unfounded.append(table.line_num)
-        except (csv.Error, KeyError, TypeError, ValueError) as error:
+        except (csv.Error, ValueError) as error:
             raise InputError(
-                f"{path}: line {table.line_num} is no row of an audit's table; write "
-                "the table again"
+                f"{path}: line {table.line_num} is no row of an audit's table ({error}); "
+                "write the table again"
             ) from error
     if unfounded:
         raise InputError(
@@ -164,15 +177,19 @@ def read_audit(path: Path) -> list[Row]:
     return rows
 
 
+def _require_columns(columns: Sequence[str]) -> None:
+    """Raise ValueError for a table that lacks a column by which it is verified."""
+    for name in (*TEXTS, *NUMBERS, "permutations", "alpha", *CONTROLS):
+        if name not in columns:
+            raise ValueError(f"no column {name!r}")
+
+
 def _audited(row: Mapping[str, str]) -> Row:
-    """Return a row with its numbers; raise KeyError, TypeError or ValueError without."""
-    for name in ("header", "model", "axis"):
-        _ = row[name]
-    if row["axis"] != AXIS:
-        _ = TESTS[row["test"]]
-    _ = int(row["permutations"])
-    for name in ("set", "model revision", "set revision", "order", "verdict", "reason"):
-        _ = row[name].strip()
+    """Return a row with its numbers; raise ValueError for an unknown test or no number."""
+    if row["axis"] != AXIS and row["test"] not in TESTS:
+        raise ValueError(f"unknown test {row['test']!r}")
+    if not row["permutations"].isdecimal():
+        raise ValueError(f"{row['permutations']!r} is no number of permutations")
     numbers: dict[str, float | None] = {}
     for name in (*NUMBERS, "alpha"):
         numbers[name] = float(row[name])

@@ -64,14 +64,14 @@ class Audit:
         Header of one of the stores; it names the model and the set.
     plan
         The work, the part that was already stored included; `missing` is what was
-        scored in this run. The comparison with held-out records is not counted in it.
+        scored in this run. The comparison with held-out records is not part of it.
     findings
         The finding of each test.
     stores
         Directories that were read, without that of the comparison with held-out
         records: its name is a digest, from which a few records could be guessed.
     seconds
-        Scoring time in this run, without that of the comparison.
+        Scoring time in this run, that of the comparison included.
     noise
         Nats a token by which an endpoint's answers to one prompt differed in this run;
         None for a local model, and where nothing was scored.
@@ -135,8 +135,10 @@ class Audit:
 
     @property
     def tokens_scored(self) -> int:
-        """Tokens scored in this run; 0 if all was stored."""
-        return self.plan.missing
+        """Tokens scored in this run, those of held-out records included; 0 if all was stored."""
+        if self.held_out is None:
+            return self.plan.missing
+        return self.plan.missing + self.held_out.tokens_scored
 
     @property
     def other_tests(self) -> list[OtherTest]:

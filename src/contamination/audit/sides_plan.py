@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from contamination.audit.held_out import SidesRequest, header_of
+from contamination.audit.held_out import SidesRequest, header_of, times_read
 from contamination.membership.api import membership_scores
-from contamination.membership.scores import score_of_sides
 from contamination.membership.stored import texts_to_score
 from contamination.scoring.contract import Scorer
 from contamination.scoring.cost import Workload, sequence_workload
@@ -93,10 +92,9 @@ def plan_comparison(
 
 
 def _work_of(ids: Sequence[np.ndarray], model: Scorer, scores: Sequence[str]) -> Workload:
-    """Count what scoring texts takes, in small letters once more if a score asks for them."""
-    lower = any(score_of_sides(name).needs == "lower" for name in scores)
-    times = 2 if lower else 1  # in small letters a text has about as many tokens
-    return sequence_workload([len(tokens) for tokens in ids], times, model.context)
+    """Count what scoring texts takes."""
+    lengths = [len(tokens) for tokens in ids]
+    return sequence_workload(lengths, times_read(scores), model.context)
 
 
 def _sampled_pace(

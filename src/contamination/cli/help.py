@@ -75,12 +75,7 @@ class Command(typer.core.TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command, unless what it writes would replace what it reads."""
-        typed = {}
-        for parameter in self.params:
-            value = ctx.params.get(parameter.name)
-            if value != parameter.default:  # such as `published`, which may be a folder, too
-                typed[parameter.name or ""] = value
-        check_written(typed)
+        check_written(ctx.params)
         return super().invoke(ctx)
 
     def respelled(self, typed: Sequence[str]) -> list[str]:

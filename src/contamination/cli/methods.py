@@ -73,6 +73,14 @@ class ByLogProbabilities:
         )
         return [work]
 
+    def score(self, model: Any, request: Request) -> "Audit":
+        """Score what is missing; the audit has no finding."""
+        from contamination.audit.plan import Work
+        from contamination.audit.run import make_audit, score_work
+
+        work = Work(model, self.examples, request, variants=self._variant_sets)
+        return make_audit(work, score_work(work), findings=[])
+
     def audit(self, model: Any, request: Request) -> "Audit":
         """Score what is missing, and test it."""
         from contamination.audit.run import run_audit

@@ -130,7 +130,7 @@ def print_cost(audit: "Audit") -> None:
     else:
         time = duration(audit.seconds)
         predicted = predicted_duration(audit.plan)
-        if predicted:
+        if predicted and audit.held_out is None:  # which no plan of an audit counts
             time += f" (predicted {predicted})"
         rate = audit.tokens_scored / audit.seconds
         say(

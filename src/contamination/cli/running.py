@@ -137,11 +137,16 @@ def audit_models(opened: list[OpenedModel], method: Method) -> "Audit":
     while opened:
         first = opened.pop(0)
         audits.append(method.audit(first.model, first.request))
-        if method.choice.of_model(first.name).endpoint is not None:
-            print(first.model.client.summary(), file=sys.stderr)
+        print_requests(first, method)
         del first
     if len(audits) == 1:
         return audits[0]
     from contamination.audit.run import with_control
 
     return with_control(audits[0], audits[1])
+
+
+def print_requests(opened: OpenedModel, method: Method) -> None:
+    """Print what an endpoint was asked; nothing of a model that runs here."""
+    if method.choice.of_model(opened.name).endpoint is not None:
+        print(opened.model.client.summary(), file=sys.stderr)

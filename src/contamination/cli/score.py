@@ -1,7 +1,10 @@
 """`contamination score`: log-probabilities into the stores that the tests need."""
 
 import json
+from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from contamination.audit.request import Request
 from contamination.cli import options as o
@@ -9,10 +12,10 @@ from contamination.cli.choices import ModelChoice, SetChoice
 from contamination.cli.methods import ByLogProbabilities
 from contamination.cli.report import print_cost
 from contamination.cli.running import (
-    audit_models,
     open_models,
     open_set_with_variants,
     print_dry_run,
+    print_requests,
 )
 from contamination.cli.unused import (
     refuse_swapped,
@@ -23,8 +26,8 @@ from contamination.cli.unused import (
 from contamination.files import check_directory
 from contamination.scoring.models import label
 
-# Of the JSON of a test, what scoring alone does not have.
-TESTED = ("schema", "alpha", "verdict", "results")
+if TYPE_CHECKING:
+    from contamination.audit.result import Audit
 
 
 def score(
@@ -125,13 +128,27 @@ def score(
     if dry_run:
         print_dry_run(opened, method, None, as_json=as_json)
         return
-    audit = audit_models(opened, method)
+    (scored,) = opened
+    audit = method.score(scored.model, request)
+    print_requests(scored, method)
     if not processes().is_main_process:
         return
     if as_json:
-        described = audit.as_dict()
-        for name in TESTED:
-            del described[name]
-        print(json.dumps(described, indent=2))
+        print(json.dumps(_described(audit), indent=2))
     else:
         print_cost(audit)
+
+
+def _described(audit: "Audit") -> dict[str, Any]:
+    """Return what was scored, for JSON: the names are those of a result (`Audit.as_dict`)."""
+    from contamination.audit.result import IDENTITY
+
+    described: dict[str, Any] = {name: getattr(audit.header, name) for name in IDENTITY}
+    described["version"] = version("contamination")
+    described["precision"] = audit.precision
+    described["plan"] = asdict(audit.plan)
+    del described["plan"]["measured"]
+    described["stores"] = [str(path) for path in audit.stores]
+    for name in ("tokens_scored", "seconds", "noise"):
+        described[name] = getattr(audit, name)
+    return described

@@ -161,7 +161,8 @@ def test(
     plausible reason. Exit status 0: no evidence. 1: evidence, since p is at most --alpha after
     Holm's correction over the tests asked for, and neither the order itself nor a control explains
     it; proven, if the corrected p is at most 0.001 as well and the order is quiet or was drawn. 3:
-    the order is no evidence here, or nothing can be said.
+    the order is no evidence here, or nothing can be said. With --axis both one p decides, of both
+    axes together; without --control, that of the order of records, uncorrected.
     """
     chosen_set = SetChoice(
         dataset=dataset,

@@ -51,16 +51,16 @@ class SealedByLogProbabilities:
 
     def works(self, model: Any, request: Request) -> "Sequence[Work]":
         """Return what there is to score."""
-        from contamination.seal.audit import sealed_works
+        from contamination.seal.audit import sealed_work
 
-        (work,) = sealed_works(model, request, self.sealed)
+        work = sealed_work(model, request, self.sealed)
         return [replace(work, dry=True)]
 
     def audit(self, model: Any, request: Request) -> "Audit":
         """Score what is missing, and test it."""
-        from contamination.seal.audit import audit_sealed, sealed_works
+        from contamination.seal.audit import audit_sealed, sealed_work
 
-        (work,) = sealed_works(model, request, self.sealed)
+        work = sealed_work(model, request, self.sealed)
         return audit_sealed(work, self.sealed, compared=self.compared)
 
 

@@ -54,8 +54,9 @@ def verify(
 
     Each stored number is checked against a checksum, and each test computed again. With
     --against, each number of the audit's table is compared, and each verdict is decided again. For
-    SEALED, --key must draw the published set and its --seal again, byte by byte. Exit status 0:
-    everything matches. 2: a line for each difference.
+    SEALED, --key must draw the published set and its --seal again, byte by byte, and the time of
+    --date must be before the round of the seal. Exit status 0: everything matches. 2: a line for
+    each difference.
     """
     of_a_seal = (seal, key, held_out, date, ca)
     if any(path is not None for path in of_a_seal):
@@ -106,13 +107,20 @@ def verify_sealed(
     ]
     if sealed.held_out is not None and held_out is None:
         lines.append("not verified: the file of the records that were held back (--held-out)")
+    late = ""
     if date is not None and ca is not None:
-        lines.append(_dated(sealed.seal, date, ca))
+        dated, late = _dated(sealed.seal, date, ca)
+        lines.append(dated)
     say(*lines, wrap=False)
+    if late:
+        fail([late])
 
 
-def _dated(seal: Any, date: Path, ca: Path) -> str:
-    """Return when the commitment of a seal existed, and if that is before its round."""
+def _dated(seal: Any, date: Path, ca: Path) -> tuple[str, str]:
+    """Return when the commitment of a seal existed, and the problem of one that is too late.
+
+    The problem is "" if the seal has no round, or its round came later.
+    """
     from contamination.seal.beacon import time_of
     from contamination.seal.stamp import stamped_at
 
@@ -120,10 +128,15 @@ def _dated(seal: Any, date: Path, ca: Path) -> str:
     moment = f"{time:%Y-%m-%d %H:%M:%S} UTC"
     line = f"stamped: the commitment existed at {moment}, as {ca} vouches"
     if seal.beacon_round is None:
-        return line
-    if time < time_of(seal.beacon_round):
-        return f"{line}; that is before the round"
-    return f"{line}; that is NOT before the round"
+        return line, ""
+    of_round = time_of(seal.beacon_round)
+    if time < of_round:
+        return f"{line}; that is before the round", ""
+    return line, (
+        f"{date}: stamped at {moment}, which is not before round {seal.beacon_round} "
+        f"({of_round:%Y-%m-%d %H:%M:%S} UTC), so its author may have chosen the key by what that "
+        "round draws; give an earlier time stamp"
+    )
 
 
 def verify_stores(paths: Sequence[Path], against: Path | None) -> None:

@@ -97,7 +97,7 @@ def not_claimed(sealed: SealedSet, audit: Audit) -> tuple[str, ...]:
 # --- the tests on log-probabilities ---------------------------------------------------
 
 
-def sealed_works(scorer: Scorer, request: Request, sealed: SealedSet) -> tuple[Work]:
+def sealed_work(scorer: Scorer, request: Request, sealed: SealedSet) -> Work:
     """Return the work of the stated test of a verified set under one model.
 
     Everything is tested that the key has drawn, but an endpoint is not sent wordings
@@ -111,13 +111,13 @@ def sealed_works(scorer: Scorer, request: Request, sealed: SealedSet) -> tuple[W
         variant_sets.append(_option_variants(sealed, stated.arrangements - 1))
     if sealed.listed("wordings") >= FEWEST and not isinstance(scorer, EndpointScorer):
         variant_sets.append(wording_variants(sealed))
-    return (Work(scorer, sealed.test_set, stated, variant_sets),)
+    return Work(scorer, sealed.test_set, stated, variant_sets)
 
 
 def audit_sealed(work: Work, sealed: SealedSet, *, compared: bool = False) -> Audit:
     """Score what is missing, and test: the verdict rests on `Audit.combined`.
 
-    `work` is what `sealed_works` returned. The results are the stated tests of the
+    `work` is what `sealed_work` returned. The results are the stated tests of the
     order of records, then that of options and that of wordings, where there are any,
     and of the sides, uncorrected, each with its own bound at the level of the seal;
     there is no diagnosis and no control. With `compared` the published records are

@@ -90,6 +90,7 @@ def with_sides(audit: Audit, comparison: Comparison | None) -> Audit:
         audit,
         findings=(*audit.findings, Finding(result=sides)),
         combined=combine_with_sides(audit.combined, sides),
+        seconds=audit.seconds + comparison.seconds,
         combined_by=COMBINED_BY,
         held_out=comparison,
     )
