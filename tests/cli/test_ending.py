@@ -1,5 +1,6 @@
 """A command ends with 1 or 3 by its verdict alone, and only after all of it has been printed."""
 
+import copy
 import errno
 import os
 import subprocess
@@ -17,6 +18,9 @@ NAMED = SchemaError("Error building the schema: KeyboardInterrupt")
 CAUSED = RuntimeError("could not import")
 CAUSED.__context__ = KeyboardInterrupt()
 FULL = OSError(errno.ENOSPC, "No space left on device", "x[/b]")
+CIRCULAR = InputError("b")  # a tool raised its cause again while it handled the error
+CIRCULAR.__cause__ = ValueError("a")
+CIRCULAR.__cause__.__context__ = CIRCULAR
 
 
 class Refusing:
@@ -26,10 +30,10 @@ class Refusing:
         self.error = error
 
     def write(self, text: str) -> int:
-        raise self.error
+        raise copy.copy(self.error)  # it would keep what was handled when it came up
 
     def flush(self) -> None:
-        raise self.error
+        raise copy.copy(self.error)
 
     def fileno(self) -> int:
         raise OSError
@@ -49,6 +53,7 @@ class Refusing:
         (NAMED, 130, "interrupted"),
         (CAUSED, 130, "interrupted"),
         (SchemaError("no such field"), 2, "no such field"),
+        (CIRCULAR, 2, "error: b"),
         (BrokenPipeError(), 141, ""),
     ],
     ids=repr,

@@ -81,7 +81,9 @@ def report_error(error: BaseException) -> ExitStatus:
 
 def _is_interrupt(error: BaseException | None) -> bool:
     """Return whether Ctrl-C has led to an error, which a library may have made of it."""
-    while error is not None:
+    seen: set[int] = set()  # a cause may have come up while its effect was handled
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
         # Pydantic's core keeps the text alone.
         if isinstance(error, KeyboardInterrupt) or (
             type(error).__name__ == "SchemaError" and "KeyboardInterrupt" in str(error)
