@@ -190,13 +190,10 @@ def _scored(scorer: Scorer, pieces: list[Piece]) -> Iterator[ScoredContinuation]
 def _reach(scorer: TransformersScorer) -> int:
     """Return the inputs among which every token sees all before it."""
     config = scorer.config.get_text_config()
-    reach = scorer.context
-    for name in WINDOWS:
-        window = getattr(config, name, None)
-        # Architectures without windows take any value of a config.json.
-        if type(window) is int and window > 0:
-            reach = min(reach, window)
-    return reach
+    given = [getattr(config, name, None) for name in WINDOWS]
+    # Architectures without windows take any value of a config.json.
+    windows = [window for window in given if type(window) is int and window > 0]
+    return min([scorer.context, *windows])
 
 
 def _plain(scorer: Scorer, pieces: list[Piece]) -> Iterator[ScoredContinuation]:

@@ -34,7 +34,8 @@ def shown_labels(prompt: str, options: Sequence[str]) -> dict[str, str] | None:
         if label:
             labels[label] = option
         end = start + len(option)
-        rest = rest[:start] + "\0" * len(option) + rest[end:]
+        taken = "".ljust(len(option), "\0")  # what stands behind it keeps its place
+        rest = rest[:start] + taken + rest[end:]
     if len(labels) == len(options):
         return labels
     in_order = sorted(options, key=places.__getitem__)
